@@ -1,0 +1,1 @@
+"""The claws: how each agent is pointed at the gateway and given back as it was."""
