@@ -1,0 +1,33 @@
+"""The seam between operating systems: how a process is cut loose, and how it is asked to stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from typing import Any
+
+from metaclaw.supervisor.control import ask
+from metaclaw.supervisor.process import ManagedProcess, Run
+
+HAS_SIGTERM = os.name == "posix"
+
+
+def detached() -> dict[str, Any]:
+    """`subprocess.Popen` options under which the child outlives this command and its terminal."""
+    if os.name == "posix":
+        return {"start_new_session": True}
+    flags = ("CREATE_NEW_PROCESS_GROUP", "CREATE_NO_WINDOW", "CREATE_BREAKAWAY_FROM_JOB")
+    return {"creationflags": sum(getattr(subprocess, flag, 0) for flag in flags)}
+
+
+def ask_to_stop(process: ManagedProcess, run: Run, *, by_signal: bool = HAS_SIGTERM) -> bool:
+    """Ask a proved process to finish its requests and leave; False when the request did not get through."""
+    if by_signal:
+        try:
+            os.kill(run.pid, signal.SIGTERM)
+        except OSError:
+            return False
+        return True
+    reply = ask(run.host, run.port, process.shutdown_path, method="POST", token=run.token)
+    return reply is not None and reply.status < 300
