@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ipaddress
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import (
+    BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationInfo, field_validator, model_validator,
+)  # fmt: skip
+from pydantic_core import PydanticCustomError
 
 Mode = Literal["auto", "rl", "skills_only"]
 Provider = Literal[
@@ -21,8 +25,21 @@ def _as_text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else value
 
 
+def _as_list(value: Any) -> Any:
+    """`a, b` is a list of two."""
+    return [item.strip() for item in value.split(",") if item.strip()] if isinstance(value, str) else value
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
 Text = Annotated[str, BeforeValidator(_as_text)]
 Secret = Annotated[SecretStr, BeforeValidator(_as_text)]
+Names = Annotated[list[str], BeforeValidator(_as_list)]
 
 
 def _secret(description: str) -> Any:
@@ -63,7 +80,7 @@ class Llm(Section):
     fallbacks: list[Fallback] = Field(
         default=[], description="Upstreams tried in order when the first fails ahead of its first byte."
     )
-    drop_fields: list[str] = Field(default=[], description="Top-level request fields this upstream refuses.")
+    drop_fields: Names = Field(default=[], description="Top-level request fields this upstream refuses.")
     connect_timeout_seconds: float = Field(default=10.0, gt=0, description="Limit for reaching the upstream.")
     idle_timeout_seconds: float = Field(default=600.0, gt=0, description="Longest silence of an upstream.")
     retries: int = Field(default=2, ge=0, le=10, description="Retries ahead of the first byte (connection, 5xx, 529).")
@@ -75,7 +92,7 @@ class Proxy(Section):
     port: int = Field(default=30000, ge=1, le=65535, description="Port of the gateway.")
     host: Text = Field(default="127.0.0.1", description="Address; anything beyond loopback needs `proxy.api_key`.")
     api_key: Secret = _secret("Key that clients must send as bearer token or `x-api-key`; empty asks for none.")
-    allowed_hosts: list[str] = Field(default=[], description="Further `Host` names the gateway answers to.")
+    allowed_hosts: Names = Field(default=[], description="Further `Host` names the gateway answers to.")
     max_body_mb: int = Field(default=64, ge=1, le=4096, description="Largest request body, in MiB; beyond it 413.")
 
 
@@ -113,7 +130,9 @@ class Rl(Section):
     """Training of the policy (modes `rl` and `auto`), and the helper model's endpoints."""
 
     enabled: bool = Field(default=False, description="Allow training.")
-    backend: Literal["auto", "tinker", "mint", "weaver", "local"] = Field(default="auto", description="Training backend.")
+    backend: Literal["auto", "tinker", "mint", "weaver", "local"] = Field(
+        default="auto", description="Training backend."
+    )
     model: Text = Field(default="", description="Base model that is trained.")
     api_key: Secret = _secret("Key for the training backend (old name: `rl.tinker_api_key`).")
     base_url: Text = Field(default="", description="URL of the backend (old name: `rl.tinker_base_url`).")
@@ -216,14 +235,21 @@ class Log(Section):
     """What the log says."""
 
     level: Literal["debug", "info", "warning", "error"] = Field(default="info", description="Least level written.")
+    file: Text = Field(
+        default="", description="Log file; empty means `logs/metaclaw.log` in the state folder, `-` the terminal."
+    )
 
 
 class Settings(Section):
     """The whole configuration, as `config.yaml` holds it."""
 
-    mode: Mode = Field(default="auto", description="`skills_only`; `rl`; `auto` trains only in windows (old name `madmax`).")
-    claw_type: Text = Field(default="openclaw", description="Agent that `metaclaw start` configures; `none` for no agent.")
-    claws: list[str] = Field(default=[], description="Several agents; takes the place of `claw_type`.")
+    mode: Mode = Field(
+        default="auto", description="`skills_only`; `rl`; `auto` trains only in windows (old name `madmax`)."
+    )
+    claw_type: Text = Field(
+        default="openclaw", description="Agent that `metaclaw start` configures; `none` for no agent."
+    )
+    claws: Names = Field(default=[], description="Several agents; takes the place of `claw_type`.")
     configure_claws: bool = Field(
         default=True, description="`metaclaw start` points the agents at the gateway (old name `configure_openclaw`)."
     )
@@ -254,9 +280,15 @@ class Settings(Section):
         return "auto" if value == "madmax" else value
 
     @model_validator(mode="after")
-    def _needs_key_beyond_loopback(self) -> Self:
-        if self.proxy.host not in ("127.0.0.1", "::1", "localhost") and not self.proxy.api_key.get_secret_value():
-            raise ValueError(f"proxy.host {self.proxy.host} is not loopback: set proxy.api_key first")
+    def _needs_key_beyond_loopback(self, info: ValidationInfo) -> Self:
+        stored = (info.context or {}).get("stored", ())  # secrets that are kept elsewhere and not read now
+        has_key = bool(self.proxy.api_key.get_secret_value()) or "proxy.api_key" in stored
+        if not _is_loopback(self.proxy.host) and not has_key:
+            raise PydanticCustomError(
+                "needs_key",
+                "{host} can be reached from other machines: set proxy.api_key first (`metaclaw config proxy.api_key -`)",
+                {"key": "proxy.host", "host": self.proxy.host},
+            )
         return self
 
     def claw_names(self) -> list[str]:
