@@ -6,8 +6,15 @@ import ipaddress
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
-    BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationInfo, field_validator, model_validator,
-)  # fmt: skip
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import PydanticCustomError
 
 Mode = Literal["auto", "rl", "skills_only"]
@@ -286,7 +293,7 @@ class Settings(Section):
         if not _is_loopback(self.proxy.host) and not has_key:
             raise PydanticCustomError(
                 "needs_key",
-                "{host} can be reached from other machines: set proxy.api_key first (`metaclaw config proxy.api_key -`)",
+                "{host} is reachable from other machines: set proxy.api_key first (`metaclaw config proxy.api_key -`)",
                 {"key": "proxy.host", "host": self.proxy.host},
             )
         return self
