@@ -126,3 +126,27 @@ class Event:
     turn_id: int | None
     payload: dict[str, Any]
     at: float
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnd:
+    """The end of a conversation: said by the client, by a hook, or found by idle time."""
+
+    session_id: str
+    reason: str
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What a person said of an answer, from -1 (wrong) to 1 (right); without `turn_id` it is the newest turn's."""
+
+    session_id: str
+    score: float
+    at: float
+    turn_id: int | None = None
+    text: str = ""
+    source: str = "user"
+
+
+Item = Call | SessionEnd | Feedback
