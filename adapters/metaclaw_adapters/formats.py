@@ -1,0 +1,21 @@
+"""The file formats the engine can read and edit, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from . import json5_text
+from .values import Json, Keys
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a file becomes values, and how its text takes a change of values without losing the rest."""
+
+    read: Callable[[bytes], Json]
+    edit: Callable[[bytes, list[tuple[Keys, Json]]], bytes]
+
+
+FORMATS: Final[dict[str, Format]] = {"json5": Format(json5_text.read, json5_text.edit)}
