@@ -4,13 +4,21 @@ SupervisorError
 ├── PortTaken       another program listens where the process should
 ├── StartFailed     the process ended, or stayed silent, before it was healthy
 ├── NotAnswering    the process lives, but does not answer
-└── StillRunning    the process was asked to stop and has not yet
+├── StillRunning    the process was asked to stop and has not yet
+└── AlreadyRunning  it runs in the background, and was to run in the foreground
 """
 
 from __future__ import annotations
 
 from metaclaw.supervisor.control import Reply, ask, base_url
-from metaclaw.supervisor.errors import NotAnswering, PortTaken, StartFailed, StillRunning, SupervisorError
+from metaclaw.supervisor.errors import (
+    AlreadyRunning,
+    NotAnswering,
+    PortTaken,
+    StartFailed,
+    StillRunning,
+    SupervisorError,
+)
 from metaclaw.supervisor.launch import Started, await_health, poll, spawn, start, sweep, tail
 from metaclaw.supervisor.observe import Absent, Observation, Running, Silent, observe
 from metaclaw.supervisor.ports import Holder, holder, is_free
@@ -20,6 +28,7 @@ from metaclaw.supervisor.tree import Member, members
 
 __all__ = [
     "Absent",
+    "AlreadyRunning",
     "Holder",
     "ManagedProcess",
     "Member",

@@ -25,3 +25,7 @@ class NotAnswering(SupervisorError):
 
 class StillRunning(SupervisorError):
     """The process was asked to stop, and is still finishing."""
+
+
+class AlreadyRunning(SupervisorError):
+    """It runs in the background, and was to run in the foreground."""

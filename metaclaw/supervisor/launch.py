@@ -54,14 +54,16 @@ def start(
 
 
 def spawn(
-    process: ManagedProcess, *, environ: Mapping[str, str] | None = None, attached: bool = False
+    process: ManagedProcess, *, environ: Mapping[str, str] | None = None, terminal: bool = False
 ) -> subprocess.Popen[bytes]:
-    """Start it, detached or as a child of this terminal. Raises PortTaken."""
+    """Start it: detached, with what it prints in `boot_log`; or printing to this terminal. Raises PortTaken."""
     if not ports.is_free(process.host, process.port):
         raise PortTaken(_taken(process))
     environment = dict(os.environ if environ is None else environ)
-    if attached:
-        return subprocess.Popen(process.command, env=environment, stdin=subprocess.DEVNULL)
+    if terminal:
+        return subprocess.Popen(
+            process.command, env=environment, stdin=subprocess.DEVNULL, cwd=process.run_dir, **platform.attached()
+        )
     private_dir(process.boot_log.parent)
     handle = os.open(process.boot_log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     try:

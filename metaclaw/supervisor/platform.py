@@ -15,10 +15,18 @@ HAS_SIGTERM = os.name == "posix"
 
 def detached() -> dict[str, Any]:
     """`subprocess.Popen` options under which the child outlives this command and its terminal."""
+    return _apart("CREATE_NO_WINDOW", "CREATE_BREAKAWAY_FROM_JOB")
+
+
+def attached() -> dict[str, Any]:
+    """Options under which the child prints to this terminal, but Ctrl-C reaches this command alone."""
+    return _apart()
+
+
+def _apart(*flags: str) -> dict[str, Any]:
     if os.name == "posix":
         return {"start_new_session": True}
-    flags = ("CREATE_NEW_PROCESS_GROUP", "CREATE_NO_WINDOW", "CREATE_BREAKAWAY_FROM_JOB")
-    return {"creationflags": sum(getattr(subprocess, flag, 0) for flag in flags)}
+    return {"creationflags": sum(getattr(subprocess, flag, 0) for flag in ("CREATE_NEW_PROCESS_GROUP", *flags))}
 
 
 def ask_to_stop(process: ManagedProcess, run: Run, *, by_signal: bool = HAS_SIGTERM) -> bool:

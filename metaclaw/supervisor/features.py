@@ -1,0 +1,108 @@
+"""What is on, what is off, and why: one line for each part, from the effective settings alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metaclaw.config.models import Llm, Settings
+
+NOT_IN_THIS_VERSION = "not available in this version of MetaClaw"
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """One part of MetaClaw: whether it is on, and in a few words what that means or why it is off."""
+
+    name: str
+    on: bool
+    detail: str
+
+
+def features(settings: Settings) -> list[Feature]:
+    """Every part, in the order people ask about them."""
+    return [
+        model(settings.llm),
+        _skills(settings),
+        _learning(settings),
+        _memory(settings),
+        training(settings),
+        *(
+            [Feature("WeChat", False, f"wechat.enabled is set, but {NOT_IN_THIS_VERSION}")]
+            if settings.wechat.enabled
+            else []
+        ),
+    ]
+
+
+def model(llm: Llm) -> Feature:
+    """Whether model calls can be answered; the detail says what is missing and how to set it."""
+    missing = missing_model(llm)
+    if missing:
+        return Feature("model", False, missing)
+    if llm.auth_method == "passthrough":
+        return Feature("model", True, f"{llm.provider}, with the client's own credentials")
+    name = llm.model_id or "the model the client asks for"
+    how = ", through the vendor's own command line program" if llm.auth_method == "oauth_token" else ""
+    return Feature("model", True, f"{name} at {llm.provider}{how}")
+
+
+def missing_model(llm: Llm) -> str:
+    """What keeps model calls from being answered, in one line; empty when nothing does."""
+    from metaclaw.providers import PROVIDERS, ProviderError, endpoints
+
+    provider = PROVIDERS[llm.provider]
+    if llm.auth_method == "oauth_token":
+        if provider.vendor_cli:
+            return ""
+        return f"llm.provider {llm.provider} has no subscription program; choose one with `metaclaw setup`"
+    try:
+        endpoints(llm)
+    except ProviderError as error:
+        return str(error)
+    if llm.auth_method == "passthrough" or not provider.needs_key or llm.api_key.get_secret_value():
+        return ""
+    named = f", or set {provider.key_env[0]}" if provider.key_env else ""
+    return f"no API key for {provider.title}: run `metaclaw setup`{named}"
+
+
+def training(settings: Settings) -> Feature:
+    """Training; without credentials everything else still runs."""
+    if settings.mode == "skills_only":
+        return Feature("training", False, "mode is skills_only")
+    if not training_credentials(settings):
+        on = " and ".join(part.name for part in (_skills(settings), _memory(settings)) if part.on)
+        rest = f"; {on} run{'s' if on == 'memory' else ''} without" if on else ""
+        return Feature("training", False, f"no training credentials (`metaclaw config set rl.api_key -`){rest}")
+    return Feature("training", False, f"credentials are set, but training is {NOT_IN_THIS_VERSION}")
+
+
+def training_credentials(settings: Settings) -> bool:
+    """Whether a training backend could be used."""
+    rl = settings.rl
+    return rl.backend == "local" or bool(rl.api_key.get_secret_value())
+
+
+def _skills(settings: Settings) -> Feature:
+    if not settings.skills.enabled:
+        return Feature("skills", False, "skills.enabled is false")
+    return Feature("skills", True, f"at most {settings.skills.max_tokens} tokens a turn, from {settings.skills.dir}")
+
+
+def _learning(settings: Settings) -> Feature:
+    if not settings.skills.auto_evolve:
+        return Feature("learning", False, "skills.auto_evolve is false")
+    own_endpoint = bool(settings.rl.evolver_api_base)
+    if not own_endpoint and settings.llm.auth_method == "passthrough":
+        return Feature("learning", False, "it needs a model of its own: set rl.evolver_api_base and rl.evolver_api_key")
+    if not own_endpoint and missing_model(settings.llm):
+        return Feature("learning", False, "no model is configured to write skills")
+    every = settings.skills.evolution_every_n_turns
+    return Feature(
+        "learning", True, "skills are written when a session ends" + (f", and every {every} turns" if every else "")
+    )
+
+
+def _memory(settings: Settings) -> Feature:
+    if not settings.memory.enabled:
+        return Feature("memory", False, "memory.enabled is false")
+    return Feature("memory", False, f"memory.enabled is set, but memory is {NOT_IN_THIS_VERSION}")
