@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -44,6 +45,8 @@ class Reply:
     pieces: int = 0  # how many content deltas; 0: one for each word
     error_after: int | None = None  # content chunks, then an error chunk
     break_after: int | None = None  # content chunks, then the connection is cut
+    hold: threading.Event | None = None  # the stream waits for it …
+    hold_after: int = 2  # … after so many chunks
 
     def text_pieces(self, text: str) -> list[str]:
         """`text` cut as it is streamed; joined again it is the same text."""

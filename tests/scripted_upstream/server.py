@@ -34,6 +34,8 @@ PATHS = {
     "embeddings": "embeddings",
 }
 
+HOLD_SECONDS = 60
+
 
 @dataclass(slots=True)
 class Recorded:
@@ -271,6 +273,8 @@ class ScriptedUpstream:
                 with contextlib.suppress(AttributeError):
                     request.transport.abort()  # type: ignore[union-attr]
                 return response
+            if number == reply.hold_after and reply.hold:
+                await asyncio.to_thread(reply.hold.wait, HOLD_SECONDS)
             if number and reply.pace_ms:
                 await asyncio.sleep(reply.pace_ms / 1000)
             await response.write(event)

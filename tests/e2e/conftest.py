@@ -1,0 +1,55 @@
+"""Real programs around the gateway: OpenClaw, and MetaClaw as its user has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests import tools
+from tests.conftest import unused_port
+from tests.e2e.program import MetaClaw
+from tests.scripted_upstream import ScriptedUpstream
+
+PLAIN = """\
+mode: skills_only
+claw_type: none
+llm:
+  provider: custom
+  protocol: {protocol}
+  api_base: {base_url}
+  api_key: sk-upstream-key
+  model_id: ""
+proxy:
+  port: {port}
+skills:
+  enabled: false
+  auto_evolve: false
+"""
+
+
+@pytest.fixture(scope="session")
+def openclaw_tools() -> None:
+    """Skip where the real OpenClaw is not installed."""
+    if not tools.openclaw().exists():
+        pytest.skip(f"OpenClaw is not in {tools.folder()}: make tools")
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[ScriptedUpstream]:
+    """One scripted provider for a module's tests."""
+    with ScriptedUpstream() as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=["chat"])
+def plain_gateway(
+    provider: ScriptedUpstream, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[MetaClaw]:
+    """A gateway that has nothing to recall, in front of the scripted provider."""
+    metaclaw = MetaClaw(tmp_path_factory.mktemp("metaclaw"), unused_port())
+    values = {"protocol": request.param, "base_url": provider.base_url, "port": metaclaw.port}
+    metaclaw.configure(PLAIN.format(**values))
+    metaclaw.start_gateway()
+    yield metaclaw
+    metaclaw.stop_gateway()
