@@ -7,26 +7,61 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
-from metaclaw.config.document import Document
+from metaclaw.config.document import Document, parse_document
 from metaclaw.config.models import Fallback, Section, Settings
 from metaclaw.config.problems import ConfigError, Problem, unknown_key
-from metaclaw.config.schema import OLD_NAMES, is_section, keys
+from metaclaw.config.schema import OLD_NAMES, RETIRED, Key, is_section, keys
 
 _SHOWN = 60
 
 
-def rename_old(document: Document) -> None:
-    """Move values under old names to the new ones; a value under the new name stays."""
+def rename_old(document: Document) -> list[str]:
+    """Move values under old names to the new ones (a value under the new name stays); warns of retired keys."""
     for old, new in OLD_NAMES.items():
-        place: Any = document.values
-        *path, last = old.split(".")
-        for part in path:
-            place = place.get(part) if isinstance(place, dict) else None
-        if isinstance(place, dict) and last in place:
+        place, last = _holder(document.values, old)
+        if last in place:
             value, name = place.pop(last), new.rpartition(".")[2]
             if name not in place:
                 place[name] = value
                 document.nodes[new] = document.nodes[old]
+    warnings = []
+    for retired in RETIRED:
+        place, last = _holder(document.values, retired)
+        if last in place:
+            del place[last]
+            warnings.append(str(document.problem(retired, "has no effect any more; remove it")))
+    return warnings
+
+
+def _holder(values: dict[str, Any], key: str) -> tuple[dict[str, Any], str]:
+    """The mapping that would hold a key, and the key's last name."""
+    place: Any = values
+    *path, last = key.split(".")
+    for part in path:
+        place = place.get(part) if isinstance(place, dict) else None
+    return (place if isinstance(place, dict) else {}), last
+
+
+def typed(key: Key, value: Any) -> Any:
+    """A value, given as text or already typed, as `key` holds it. Raises ConfigError."""
+    if isinstance(value, str):
+        if not value.isascii() and value.encode("utf-8", "replace").decode("utf-8") != value:
+            raise ConfigError(Problem("not valid text", key=key.name))
+        if key.kind == "upstreams":
+            value = parse_document(f"value: {value}", key.name).values.get("value", [])
+    values: dict[str, Any] = {}
+    place = values
+    *path, last = key.name.split(".")
+    for part in path:
+        place = place.setdefault(part, {})
+    place[last] = value
+    # Whether it goes with the other keys is seen when the whole file is checked.
+    settings: Any = validate(values, {"proxy.api_key"}, lambda name, text: Problem(text, key=name), [])
+    if key.kind in ("upstreams", "secret"):
+        return value
+    for part in key.name.split("."):
+        settings = getattr(settings, part)
+    return int(settings) if key.kind == "float" and float(settings).is_integer() and settings < 2**53 else settings
 
 
 def check_keys(document: Document) -> list[Problem]:

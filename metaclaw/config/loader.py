@@ -48,13 +48,13 @@ def load(path: Path | None = None, environ: Mapping[str, str] | None = None, *, 
 
 def resolve(document: Document, path: Path, environ: Mapping[str, str], *, read_secrets: bool = True) -> Loaded:
     """The effective configuration when `path` says what `document` says. Raises ConfigError."""
-    rename_old(document)
+    warnings = rename_old(document)
     problems = check_keys(document)
     layers = _Layers(document, environ, Secrets(environ=environ), read_secrets)
     layers.add_environment()
     layers.add_secrets()
     settings = validate(layers.values, layers.stored, layers.problem, problems)
-    return Loaded(settings, path, path.exists(), layers.origins, layers.variables, tuple(layers.warnings))
+    return Loaded(settings, path, path.exists(), layers.origins, layers.variables, tuple(warnings + layers.warnings))
 
 
 class _Layers:

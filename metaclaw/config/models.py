@@ -56,7 +56,7 @@ def _secret(description: str) -> Any:
 class Section(BaseModel):
     """A group of keys; an unknown key is an error."""
 
-    model_config = ConfigDict(extra="forbid", validate_default=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", validate_default=True, frozen=True, allow_inf_nan=False)
 
 
 class Fallback(Section):
@@ -293,7 +293,7 @@ class Settings(Section):
         if not _is_loopback(self.proxy.host) and not has_key:
             raise PydanticCustomError(
                 "needs_key",
-                "{host} is reachable from other machines: set proxy.api_key first (`metaclaw config proxy.api_key -`)",
+                "{host} lets other machines in: set proxy.api_key (`metaclaw config proxy.api_key -`), or 127.0.0.1",
                 {"key": "proxy.host", "host": self.proxy.host},
             )
         return self

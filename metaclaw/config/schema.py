@@ -20,7 +20,22 @@ OLD_NAMES = {
     "rl.tinker_api_key": "rl.api_key",
     "rl.tinker_base_url": "rl.base_url",
     "configure_openclaw": "configure_claws",
+    "memory.dir": "memory.store_path",
+    "memory.max_injected_units": "memory.top_k",
+    "memory.max_injected_tokens": "memory.max_tokens",
 }
+# Keys of earlier versions that mean nothing now; read with a warning.
+RETIRED = (
+    "memory.use_embeddings",
+    "memory.embedding_mode",
+    "memory.embedding_model",
+    "memory.embedding_model_path",
+    "memory.policy_path",
+    "memory.telemetry_path",
+    "memory.review_stale_after_hours",
+    "memory.ignore_turn_type",
+    "memory.manual_trigger",
+)
 
 Kind = Literal["text", "secret", "bool", "int", "float", "choice", "list", "upstreams"]
 
