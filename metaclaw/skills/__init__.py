@@ -1,0 +1,30 @@
+"""Skills: the library of SKILL.md files, which of them a turn is about, and how new ones are learned."""
+
+from metaclaw.skills.errors import BadName, Exists, FormatError, HistoryError, NotFound, Refused, SkillError
+from metaclaw.skills.format import Document
+from metaclaw.skills.library import Library
+from metaclaw.skills.ranking import Ranker
+from metaclaw.skills.render import Selection, already_present, render, select, strip_rendered
+from metaclaw.skills.skill import Match, Omission, Problem, Skill
+
+__all__ = [
+    "BadName",
+    "Document",
+    "Exists",
+    "FormatError",
+    "HistoryError",
+    "Library",
+    "Match",
+    "NotFound",
+    "Omission",
+    "Problem",
+    "Ranker",
+    "Refused",
+    "Selection",
+    "Skill",
+    "SkillError",
+    "already_present",
+    "render",
+    "select",
+    "strip_rendered",
+]
