@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
 
-from . import reads
+from . import reads, retention
+from .cursors import Claims, Reading
 from .database import open_engine, reason
 from .errors import Unreadable
 from .records import Event, Injection, Item, Message, Session, Turn
@@ -23,6 +25,7 @@ class Journal:
     def __init__(self, engine: sa.Engine, writer: Writer) -> None:
         self._engine = engine
         self._writer = writer
+        self._claims = Claims(engine)
 
     @classmethod
     def open(cls, url: str) -> Journal:
@@ -113,6 +116,25 @@ class Journal:
     def advance(self, reader: str, position: int) -> None:
         """Remember that a reader is done with all events up to `position`; a cursor never moves back."""
         self._writer.advance(reader, position).result()
+
+    @contextlib.contextmanager
+    def reading(self, reader: str, *, kinds: Collection[str], limit: int = 100) -> Iterator[Reading]:
+        """Events behind the reader's cursor, for this process alone: deal with each, then say `done(event)`."""
+        with self._claims.claim(reader) as claimed:
+            events = self.events(self.cursor(reader), kinds=kinds, limit=limit) if claimed else []
+            yield Reading(events, lambda position: self.advance(reader, position))
+
+    def rewind(self, reader: str) -> None:
+        """Let a reader begin anew, to build again what it had made."""
+        self._writer.run(lambda connection: reads.forget_position(connection, reader)).result()
+
+    def delete_before(self, when: float) -> int:
+        """Delete turns that began before `when`, in steps that let writes through; returns how many that were."""
+        return retention.delete_before(self._writer.run, when)
+
+    def vacuum(self) -> None:
+        """Give the space of what was deleted back to the disk, in steps that let writes through."""
+        retention.vacuum(self._writer.run, self._engine)
 
     def _read(self, read: Callable[..., T], *arguments: Any) -> T:
         try:

@@ -111,6 +111,11 @@ def position(connection: sa.Connection, reader: str) -> int:
     return connection.execute(sa.select(cursors.c.position).where(cursors.c.reader == reader)).scalar() or 0
 
 
+def forget_position(connection: sa.Connection, reader: str) -> None:
+    """Make a reader a new one."""
+    connection.execute(sa.delete(cursors).where(cursors.c.reader == reader))
+
+
 def _sessions(connection: sa.Connection, query: sa.Select[Any]) -> list[Session]:
     return [Session(*row) for row in connection.execute(query)]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -11,11 +11,20 @@ from .plan import Known, Plan, Row, SessionState
 from .records import Call, Feedback, Item
 from .schema import calls, cursors, events, injections, messages, numbering, sessions, turns
 
-T = TypeVar("T")
-
-_CHUNK = 400  # parameters in one IN list: below every database's limit, tuples counted twice
+_WIDTHS = (1, 4, 16, 64, 256)
+_WIDEST = _WIDTHS[-1]
+_SESSION_KEPT = ("id", "started_at", "opening")
+_SESSION_STATE = (
+    sessions.c.id,
+    sessions.c.turns,
+    sessions.c.last_at,
+    sessions.c.ended_at,
+    sessions.c.end_reason,
+)
 
 _TURN_STATE = (
+    turns.c.session_id,
+    turns.c.key,
     turns.c.id,
     turns.c.number,
     turns.c.status,
@@ -32,7 +41,7 @@ _TURN_STATE = (
     turns.c.completion,
     turns.c.error,
 )
-_SESSION_KEPT = ("id", "started_at", "opening")
+_TURN_NAMES = tuple(c.name for c in _TURN_STATE[2:])
 
 
 class Statements:
@@ -46,7 +55,7 @@ class Statements:
         self._sessions = self._compiled(upsert.on_conflict_do_update(index_elements=["id"], set_=changed))
         self._ends = self._compiled(_update(sessions, "ended_at", "end_reason"))
         self._new_turns = self._compiled(sa.insert(turns))
-        self._turns = self._compiled(_update(turns, *(c.name for c in _TURN_STATE if c.name not in ("id", "number"))))
+        self._turns = self._compiled(_update(turns, *(name for name in _TURN_NAMES if name not in ("id", "number"))))
         self._messages = self._compiled(insert(messages).on_conflict_do_nothing(), skip="id")
         self._calls = self._compiled(sa.insert(calls), skip="id")
         block = insert(injections)
@@ -66,11 +75,15 @@ class Statements:
                 where=cursors.c.position < moved.excluded.position,
             )
         )
-        self._lock = sa.select(numbering.c.turn, numbering.c.event).with_for_update()
+        self._lock = self._compiled(sa.select(numbering.c.turn, numbering.c.event).with_for_update())
+        self._newest = self._compiled(
+            sa.select(sa.func.max(turns.c.id)).where(turns.c.session_id == sa.bindparam("id"))
+        )
+        self._lookups: dict[tuple[str, int], str] = {}
 
-    def write(self, connection: sa.Connection, items: Sequence[Item]) -> None:
-        """Write the items, in order; the caller has begun the transaction and commits it."""
-        plan = Plan(self._known(connection, items))
+    def write(self, cursor: Any, items: Sequence[Item]) -> None:
+        """Write the items, in order, through the driver's cursor; the caller begins the transaction and commits it."""
+        plan = Plan(self._known(cursor, items))
         before = plan.turn, plan.event
         for item in items:
             plan.add(item)
@@ -85,53 +98,58 @@ class Statements:
             (self._events, plan.events),
         ):
             if rows:
-                connection.exec_driver_sql(statement, rows)
+                cursor.executemany(statement, rows)
         if (plan.turn, plan.event) != before:
-            connection.exec_driver_sql(self._numbering, {"turn": plan.turn, "event": plan.event})
+            cursor.execute(self._numbering, {"turn": plan.turn, "event": plan.event})
 
-    def advance(self, connection: sa.Connection, reader: str, position: int) -> None:
+    def advance(self, cursor: Any, reader: str, position: int) -> None:
         """Move a reader's cursor forward; never back."""
-        connection.exec_driver_sql(self._cursor, {"reader": reader, "position": position})
+        cursor.execute(self._cursor, {"reader": reader, "position": position})
 
-    def _compiled(self, statement: sa.Insert | sa.Update, skip: str = "") -> str:
+    def _compiled(self, statement: sa.Select[Any] | sa.Insert | sa.Update, skip: str = "") -> str:
         keys = None
         if isinstance(statement, sa.Insert) or skip:
-            keys = [c.name for c in statement.table.c if c.name != skip]
+            keys = [c.name for c in statement.table.c if c.name != skip]  # type: ignore[union-attr]
         return str(statement.compile(dialect=self._dialect, column_keys=keys))
 
-    def _known(self, connection: sa.Connection, items: Sequence[Item]) -> Known:
+    def _known(self, cursor: Any, items: Sequence[Item]) -> Known:
         """Lock the numbering, then read what the items touch."""
-        turn, event = connection.execute(self._lock).one()
-        known = Known(turn, event)
+        known = Known(*cursor.execute(self._lock).fetchone())
         ids = {item.session.id if isinstance(item, Call) else item.session_id for item in items}
-        self._read_sessions(connection, known, sorted(ids))
+        for id, *state in self._found(cursor, _SESSION_STATE, (sessions.c.id,), [(id,) for id in ids]):
+            known.sessions[id] = SessionState(*state)
         keys = {
             (item.session.id, item.turn_key)
             for item in items
             if isinstance(item, Call) and item.kind == "main" and item.session.id in known.sessions
         }
-        self._read_turns(connection, known, sorted(keys))
+        for session_id, key, *values in self._found(cursor, _TURN_STATE, (turns.c.session_id, turns.c.key), list(keys)):
+            row: Row = dict(zip(_TURN_NAMES, values, strict=True))
+            row["row"] = row["id"]
+            known.turns[session_id, key] = row
         asked = {item.session_id for item in items if isinstance(item, Feedback) and item.turn_id is None}
-        if asked:
-            newest = sa.select(turns.c.session_id, sa.func.max(turns.c.id)).where(turns.c.session_id.in_(asked))
-            known.newest.update(connection.execute(newest.group_by(turns.c.session_id)).tuples().all())
+        for id in asked & known.sessions.keys():
+            known.newest[id] = cursor.execute(self._newest, {"id": id}).fetchone()[0]
         return known
 
-    def _read_sessions(self, connection: sa.Connection, known: Known, ids: list[str]) -> None:
-        c = sessions.c
-        columns = sa.select(c.id, c.turns, c.last_at, c.ended_at, c.end_reason)
-        for part in _chunks(ids):
-            for id, *state in connection.execute(columns.where(c.id.in_(part))):
-                known.sessions[id] = SessionState(*state)
+    def _found(
+        self, cursor: Any, columns: tuple[sa.Column[Any], ...], by: tuple[sa.Column[Any], ...], keys: list[Any]
+    ) -> Iterator[Any]:
+        """The rows with these keys, asked for in few sizes so that the driver knows the statements already."""
+        while keys:
+            part, keys = keys[:_WIDEST], keys[_WIDEST:]
+            width = next(w for w in _WIDTHS if w >= len(part))
+            part += part[-1:] * (width - len(part))
+            values = {f"p{i}_{j}": value for i, key in enumerate(part) for j, value in enumerate(key)}
+            yield from cursor.execute(self._lookup(columns, by, width), values).fetchall()
 
-    def _read_turns(self, connection: sa.Connection, known: Known, keys: list[tuple[str, bytes]]) -> None:
-        columns = sa.select(turns.c.session_id, turns.c.key, *_TURN_STATE)
-        for part in _chunks(keys):
-            found = columns.where(sa.tuple_(turns.c.session_id, turns.c.key).in_(part))
-            for session_id, key, *state in connection.execute(found):
-                row: Row = dict(zip((c.name for c in _TURN_STATE), state, strict=True))
-                row["row"] = row["id"]
-                known.turns[session_id, key] = row
+    def _lookup(self, columns: tuple[sa.Column[Any], ...], by: tuple[sa.Column[Any], ...], width: int) -> str:
+        name = by[0].table.name, width
+        if name not in self._lookups:
+            keys = [[c == sa.bindparam(f"p{i}_{j}") for j, c in enumerate(by)] for i in range(width)]
+            # Spelled with OR: SQLite would answer an IN of tuples by reading the whole table.
+            self._lookups[name] = self._compiled(sa.select(*columns).where(sa.or_(*(sa.and_(*key) for key in keys))))
+        return self._lookups[name]
 
 
 def _insert_of(database: str) -> Any:
@@ -148,7 +166,3 @@ def _insert_of(database: str) -> Any:
 def _update(table: sa.Table, *names: str) -> sa.Update:
     values: dict[str, Any] = {name: sa.bindparam(name) for name in names}
     return sa.update(table).where(table.c.id == sa.bindparam("row")).values(values)
-
-
-def _chunks(values: list[T]) -> list[list[T]]:
-    return [values[i : i + _CHUNK] for i in range(0, len(values), _CHUNK)]
