@@ -336,3 +336,20 @@ def body_defaults(llm: Llm | Fallback, openrouter: Openrouter | None = None) -> 
     if openrouter.data_policy:
         fields["provider"] = {"data_collection": openrouter.data_policy}
     return fields
+
+
+def missing(llm: Llm) -> str:
+    """What keeps model calls from being answered, in one line; empty when nothing does."""
+    provider = PROVIDERS[llm.provider]
+    if llm.auth_method == "oauth_token":
+        if provider.vendor_cli:
+            return ""
+        return f"llm.provider {llm.provider} has no subscription program; choose one with `metaclaw setup`"
+    try:
+        endpoints(llm)
+    except ProviderError as error:
+        return str(error)
+    if llm.auth_method == "passthrough" or not provider.needs_key or llm.api_key.get_secret_value():
+        return ""
+    named = f", or set {provider.key_env[0]}" if provider.key_env else ""
+    return f"no API key for {provider.title}: run `metaclaw setup`{named}"

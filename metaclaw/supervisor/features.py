@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from metaclaw.config.models import Llm, Settings
+from metaclaw.providers import missing
 
 NOT_IN_THIS_VERSION = "not available in this version of MetaClaw"
 
@@ -36,33 +37,14 @@ def features(settings: Settings) -> list[Feature]:
 
 def model(llm: Llm) -> Feature:
     """Whether model calls can be answered; the detail says what is missing and how to set it."""
-    missing = missing_model(llm)
-    if missing:
-        return Feature("model", False, missing)
+    problem = missing(llm)
+    if problem:
+        return Feature("model", False, problem)
     if llm.auth_method == "passthrough":
         return Feature("model", True, f"{llm.provider}, with the client's own credentials")
     name = llm.model_id or "the model the client asks for"
     how = ", through the vendor's own command line program" if llm.auth_method == "oauth_token" else ""
     return Feature("model", True, f"{name} at {llm.provider}{how}")
-
-
-def missing_model(llm: Llm) -> str:
-    """What keeps model calls from being answered, in one line; empty when nothing does."""
-    from metaclaw.providers import PROVIDERS, ProviderError, endpoints
-
-    provider = PROVIDERS[llm.provider]
-    if llm.auth_method == "oauth_token":
-        if provider.vendor_cli:
-            return ""
-        return f"llm.provider {llm.provider} has no subscription program; choose one with `metaclaw setup`"
-    try:
-        endpoints(llm)
-    except ProviderError as error:
-        return str(error)
-    if llm.auth_method == "passthrough" or not provider.needs_key or llm.api_key.get_secret_value():
-        return ""
-    named = f", or set {provider.key_env[0]}" if provider.key_env else ""
-    return f"no API key for {provider.title}: run `metaclaw setup`{named}"
 
 
 def training(settings: Settings) -> Feature:
@@ -94,7 +76,7 @@ def _learning(settings: Settings) -> Feature:
     own_endpoint = bool(settings.rl.evolver_api_base)
     if not own_endpoint and settings.llm.auth_method == "passthrough":
         return Feature("learning", False, "it needs a model of its own: set rl.evolver_api_base and rl.evolver_api_key")
-    if not own_endpoint and missing_model(settings.llm):
+    if not own_endpoint and missing(settings.llm):
         return Feature("learning", False, "no model is configured to write skills")
     every = settings.skills.evolution_every_n_turns
     return Feature(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -71,7 +72,7 @@ class Dialect(ABC):
         """Read the few fields we need. Raises NotJson."""
         fields = spans.members(body)
         model = _text(fields.get("model"))
-        items = [self._item(raw) for raw in self._items(fields.get(self.items_key, b"[]"))]
+        items = [self.item(raw) for raw in self._items(fields.get(self.items_key, b"[]"))]
         return ClientRequest(
             dialect=self,
             body=body,
@@ -86,7 +87,7 @@ class Dialect(ABC):
     def _items(self, raw: bytes) -> list[bytes]:
         return spans.elements(raw) if raw.lstrip()[:1] == b"[" else []
 
-    def _item(self, raw: bytes) -> Item:
+    def item(self, raw: bytes) -> Item:
         key = (self.wire, hash(raw), len(raw))
         known = _items.get(key)
         if known is None:
@@ -143,22 +144,25 @@ class _ItemCache:
     def __init__(self) -> None:
         self._known: dict[tuple[str, int, int], tuple[str, tuple[Unit, ...], str]] = {}
         self._bytes = 0
+        self._lock = threading.Lock()  # answers are read in the journal's thread
 
     def get(self, key: tuple[str, int, int]) -> tuple[str, tuple[Unit, ...], str] | None:
-        found = self._known.pop(key, None)
-        if found is not None:
-            self._known[key] = found  # newest last
-        return found
+        with self._lock:
+            found = self._known.pop(key, None)
+            if found is not None:
+                self._known[key] = found  # newest last
+            return found
 
     def put(
         self, key: tuple[str, int, int], value: tuple[str, tuple[Unit, ...], str]
     ) -> tuple[str, tuple[Unit, ...], str]:
-        self._known[key] = value
-        self._bytes += key[2] + 500
-        while self._bytes > self.MAX_BYTES and len(self._known) > 1:
-            oldest = next(iter(self._known))
-            del self._known[oldest]
-            self._bytes -= oldest[2] + 500
+        with self._lock:
+            self._bytes += key[2] + 500 if key not in self._known else 0
+            self._known[key] = value
+            while self._bytes > self.MAX_BYTES and len(self._known) > 1:
+                oldest = next(iter(self._known))
+                del self._known[oldest]
+                self._bytes -= oldest[2] + 500
         return value
 
 

@@ -34,12 +34,12 @@ class Responses(Dialect):
             return [raw]  # a bare string is one user message
         return super()._items(raw)
 
-    def _item(self, raw: bytes) -> Item:
+    def item(self, raw: bytes) -> Item:
         if raw.lstrip()[:1] == b'"':
             text = str(spans.loads(raw))
             said = unit("user", "said", text)
             return Item(raw, "user", (said,) if said else (), text[:4000])
-        return super()._item(raw)
+        return super().item(raw)
 
     def units(self, message: dict[str, Any]) -> tuple[str, list[Unit | None]]:
         kind = str(message.get("type") or "message")

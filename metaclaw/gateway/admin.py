@@ -1,0 +1,183 @@
+"""The gateway's own routes: health, sessions, models, administration."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from typing import Annotated, Any
+
+from fastapi import FastAPI, HTTPException, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException as StarletteHTTPException
+
+from metaclaw import __version__
+from metaclaw.gateway.services import Services
+from metaclaw.journal import Feedback, Session, Turn
+from metaclaw.journal.records import Usage
+
+ROUTES = (
+    "POST /v1/chat/completions",
+    "POST /v1/messages",
+    "POST /v1/messages/count_tokens",
+    "POST /v1/responses",
+    "POST /v1/embeddings",
+    "POST /v1/completions",
+    "GET /v1/models",
+    "GET /v1/sessions",
+    "GET /healthz",
+    "GET /readyz",
+)
+
+
+def build_admin(services: Services) -> FastAPI:
+    """The FastAPI application behind everything that is not a model call."""
+    app = FastAPI(title="MetaClaw gateway", version=__version__, docs_url=None, redoc_url=None)
+    _add_health(app, services)
+    _add_sessions(app, services)
+    _add_administration(app, services)
+
+    @app.exception_handler(StarletteHTTPException)
+    async def refused(request: Request, error: StarletteHTTPException) -> Response:
+        message = str(error.detail)
+        if error.status_code == 404 and message == "Not Found":
+            message = f"there is no {request.method} {request.url.path} here; there is: {', '.join(ROUTES)}"
+        return JSONResponse({"error": {"message": message, "type": "invalid_request_error"}}, error.status_code)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        message = f"{'.'.join(str(p) for p in first['loc'])}: {first['msg']}"
+        return JSONResponse({"error": {"message": message, "type": "invalid_request_error"}}, 400)
+
+    return app
+
+
+def _add_health(app: FastAPI, services: Services) -> None:
+    @app.get("/healthz")
+    async def healthz() -> dict[str, Any]:
+        return {"ok": True, "pid": services.pid, "version": __version__, "instance": services.instance}
+
+    @app.get("/readyz")
+    async def readyz() -> Response:
+        waiting = services.waiting_for()
+        return JSONResponse({"ok": not waiting, "waiting_for": waiting}, 503 if waiting else 200)
+
+    @app.head("/")
+    @app.get("/")
+    async def root() -> dict[str, Any]:
+        return {"name": "MetaClaw", "version": __version__}
+
+    @app.get("/v1/models")
+    async def models() -> dict[str, Any]:
+        return {"object": "list", "data": await services.models()}
+
+
+def _add_sessions(app: FastAPI, services: Services) -> None:
+    @app.get("/v1/sessions")
+    async def sessions(
+        limit: Annotated[int, Query(ge=1, le=1000)] = 50, before: float | None = None, active: bool | None = None
+    ) -> dict[str, Any]:
+        journal = services.journal_or_503()
+        found = await asyncio.to_thread(lambda: journal.sessions(limit=limit, before=before, active=active))
+        return {"data": [_session(s) for s in found]}
+
+    @app.get("/v1/sessions/{session_id}")
+    async def session(session_id: str) -> dict[str, Any]:
+        return _session(await _known(services, session_id))
+
+    @app.get("/v1/sessions/{session_id}/turns")
+    async def turns(
+        session_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 100, after: int = 0
+    ) -> dict[str, Any]:
+        await _known(services, session_id)
+        journal = services.journal_or_503()
+        found = await asyncio.to_thread(lambda: journal.turns(session_id, limit=limit, after=after))
+        return {"data": [_turn(t) for t in found]}
+
+    @app.post("/v1/sessions/{session_id}/close")
+    async def close(session_id: str) -> dict[str, Any]:
+        found = await _known(services, session_id)
+        if found.ended_at is None:
+            await asyncio.wrap_future(services.end_session(session_id, "closed"))
+        return _session(await _known(services, session_id))
+
+    @app.post("/v1/sessions/{session_id}/feedback")
+    async def feedback(session_id: str, body: dict[str, Any]) -> dict[str, Any]:
+        await _known(services, session_id)
+        score = body.get("score")
+        if not isinstance(score, int | float) or isinstance(score, bool) or not -1 <= score <= 1:
+            raise HTTPException(400, "score must be a number from -1 (wrong) to 1 (right)")
+        turn = body.get("turn_id")
+        item = Feedback(session_id, float(score), services.clock(), turn, str(body.get("text") or "")[:2000])
+        await asyncio.wrap_future(services.journal_or_503().append(item))
+        return {"ok": True}
+
+
+def _add_administration(app: FastAPI, services: Services) -> None:
+    def allow(request: Request) -> None:
+        given = request.headers.get("x-metaclaw-token", "")
+        if not hmac.compare_digest(given.encode(), services.token.encode()):
+            raise HTTPException(403, "administration wants the run token in X-MetaClaw-Token")
+
+    @app.get("/v1/admin/status")
+    async def status(request: Request) -> dict[str, Any]:
+        allow(request)
+        return await asyncio.to_thread(services.status)
+
+    @app.post("/v1/admin/shutdown")
+    async def shutdown(request: Request) -> dict[str, Any]:
+        allow(request)
+        services.shut_down()
+        return {"ok": True}
+
+
+async def _known(services: Services, session_id: str) -> Session:
+    journal = services.journal_or_503()
+    found = await asyncio.to_thread(journal.session, session_id)
+    if found is None:
+        raise HTTPException(404, f"no session {session_id!r}")
+    return found
+
+
+def _session(session: Session) -> dict[str, Any]:
+    return {
+        "id": session.id,
+        "claw": session.claw,
+        "user_id": session.user_id,
+        "workspace_id": session.workspace_id,
+        "scope": session.scope,
+        "protocol": session.protocol,
+        "model": session.model,
+        "started_at": session.started_at,
+        "last_at": session.last_at,
+        "ended_at": session.ended_at,
+        "end_reason": session.end_reason,
+        "turns": session.turns,
+    }
+
+
+def _turn(turn: Turn) -> dict[str, Any]:
+    return {
+        "id": turn.id,
+        "number": turn.number,
+        "status": turn.status,
+        "user_text": turn.user_text,
+        "answer_text": turn.answer_text,
+        "model": turn.model,
+        "started_at": turn.started_at,
+        "finished_at": turn.finished_at,
+        "calls": turn.calls,
+        "recalled": turn.recalled,
+        "usage": _usage(turn.usage),
+        "error": turn.error,
+    }
+
+
+def _usage(usage: Usage) -> dict[str, int]:
+    return {
+        "prompt": usage.prompt,
+        "cached": usage.cached,
+        "cache_write": usage.cache_write,
+        "completion": usage.completion,
+    }

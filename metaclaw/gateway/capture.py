@@ -1,0 +1,183 @@
+"""Tees an answer into the journal, off the request path."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import zlib
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from metaclaw.gateway.canonical import chain
+from metaclaw.gateway.classify import newest_person
+from metaclaw.gateway.protocols import Answer, ClientRequest
+from metaclaw.gateway.recall import Edits
+from metaclaw.gateway.sessions import Extent, Live, as_message, fresh_messages, spoken_digests
+from metaclaw.journal.records import Call, Message, Session, Status
+
+MAX_ANSWER = 32 * 1024 * 1024  # bytes of one answer that are kept; beyond it the turn is marked as cut
+
+
+@dataclass(slots=True)
+class Capture:
+    """One model call while it runs: what is known of it, and its answer's bytes."""
+
+    request: ClientRequest
+    live: Live | None = None  # None for a side call
+    extent: Extent | None = None
+    edits: Edits = field(default_factory=Edits)
+    side_reason: str = ""
+    side_session: str = ""
+    turn_key: bytes = b""
+    started_at: float = 0.0
+    started: float = field(default_factory=time.perf_counter)
+    sent: float = 0.0
+    first_byte: float = 0.0
+    upstream: str = ""
+    model: str = ""
+    status: int = 0
+    stream: bool = False
+    encoding: str = ""
+    aborted: bool = False
+    broken: str = ""
+    chunks: list[bytes] = field(default_factory=list)
+    size: int = 0
+    recorded: bool = False
+
+    def feed(self, chunk: bytes) -> None:
+        """Keep a piece of the answer."""
+        if not self.first_byte:
+            self.first_byte = time.perf_counter()
+        self.size += len(chunk)
+        if self.size <= MAX_ANSWER:
+            self.chunks.append(chunk)
+
+    def build(self) -> Call:
+        """The journal's record of this call. Runs in the journal's writer thread; never raises for bad answers."""
+        answer = self._answer()
+        ended = time.perf_counter()
+        call = Call(
+            session=self.live.record if self.live else Session(id=self.side_session),
+            kind="main" if self.live else "side",
+            side_reason=self.side_reason,
+            upstream=self.upstream,
+            model=self.model or self.request.model,
+            started_at=self.started_at,
+            first_byte_ms=(self.first_byte - self.started) * 1000 if self.first_byte else None,
+            duration_ms=(ended - self.started) * 1000,
+            added_ms=(self.sent - self.started) * 1000 if self.sent else 0.0,
+            http_status=self.status,
+            status=self._status(answer),
+            final=not answer.pending_calls,
+            finish_reason=answer.finish_reason,
+            error=self.broken or answer.error,
+            usage=answer.usage,
+        )
+        return self._main(call, answer) if self.live and self.extent else call
+
+    def _main(self, call: Call, answer: Answer) -> Call:
+        assert self.live and self.extent
+        live = self.live
+        messages = fresh_messages(self.request, self.extent, live)
+        said, head = self._said(answer) if call.status != "error" else ([], b"")
+        live.learn([*messages, *said], head)
+        person = newest_person(self.request)
+        units = self.request.items[person].units if person is not None else ()
+        return replace(
+            call,
+            session=replace(live.record, last_at=self.started_at),
+            turn_key=self.turn_key,
+            user_text="\n".join(u.text for u in units if u.role == "user" and u.kind == "said"),
+            answer_text=answer.text,
+            messages=[*messages, *said],
+            injection=self.edits.injection,
+            recalled=list(self.edits.recalled),
+            injected_tokens=self.edits.tokens,
+        )
+
+    def _said(self, answer: Answer) -> tuple[list[Message], bytes]:
+        """The answer as messages that continue the conversation, and the new head."""
+        assert self.extent
+        head = self.extent.whole
+        messages = []
+        for raw in answer.messages:
+            item = self.request.dialect.item(raw)
+            head = chain(head, (u.digest for u in item.units))
+            messages.append(as_message(item, head))
+        return messages, head
+
+    def _status(self, answer: Answer) -> Status:
+        if self.broken or answer.error or self.status >= 400:
+            return "error"
+        if self.aborted or not answer.complete:
+            return "aborted"
+        return "ok"
+
+    def _answer(self) -> Answer:
+        data = _decoded(b"".join(self.chunks), self.encoding)
+        if data is None:
+            return Answer(error=f"the answer came as {self.encoding}, which can't be read here", complete=True)
+        if self.status >= 400:
+            text = " ".join(data[:500].decode("utf-8", "replace").split())
+            return Answer(error=text or f"HTTP {self.status}", complete=True)
+        if not data and self.aborted:
+            return Answer()
+        answer = self.request.dialect.assemble(data, stream=self.stream)
+        if self.size > MAX_ANSWER:
+            answer.error = f"the answer passed {MAX_ANSWER} bytes; the rest was not recorded"
+        return answer
+
+
+class Recorder:
+    """Hands finished calls to the journal and keeps the session table in step with it."""
+
+    def __init__(
+        self,
+        journal: Any,
+        loop: asyncio.AbstractEventLoop,
+        note: Callable[..., None],
+        failed: Callable[[BaseException], None],
+    ) -> None:
+        self._journal = journal
+        self._loop = loop
+        self._note = note
+        self._failed = failed
+
+    def record(self, capture: Capture) -> Future[None]:
+        """Append the call; the future is done when it is on disk."""
+        built: list[Call] = []
+
+        def build() -> Call:
+            built.append(capture.build())
+            return built[0]
+
+        future: Future[None] = self._journal.append(build)
+        # The session table belongs to the event loop; the journal's thread only rings the bell.
+        future.add_done_callback(lambda done: self._loop.call_soon_threadsafe(self._written, done, built, capture))
+        return future
+
+    def _written(self, done: Future[None], built: list[Call], capture: Capture) -> None:
+        error = done.exception()
+        if error is not None:
+            self._failed(error)
+        if not built or capture.live is None or capture.extent is None:
+            return
+        call = built[0]
+        if error is not None:
+            capture.live.forget(call.messages)
+        capture.live.turn_open = call.status != "ok" or not call.final
+        spoken = spoken_digests(capture.request.dialect.item(m.body) for m in call.messages if m.role == "assistant")
+        self._note(capture.live, [capture.live.record.head], spoken)
+
+
+def _decoded(data: bytes, encoding: str) -> bytes | None:
+    if encoding in ("", "identity"):
+        return data
+    if encoding not in ("gzip", "deflate"):
+        return None
+    try:
+        return zlib.decompressobj(wbits=47 if encoding == "gzip" else 15).decompress(data, 4 * MAX_ANSWER)
+    except zlib.error:
+        return None

@@ -1,0 +1,149 @@
+"""What is recalled into a request, and where it goes: appended, never in between, and the same again every time."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol
+
+from metaclaw.gateway.canonical import fence
+from metaclaw.gateway.metrics import Metrics
+from metaclaw.gateway.protocols import ClientRequest, Item
+from metaclaw.gateway.sessions import Extent, Live
+from metaclaw.journal.records import Injection
+
+_QUERY_LENGTH = 4000
+_log = logging.getLogger(__name__)
+
+
+class Found(NamedTuple):
+    """One thing worth recalling, with the exact text that would be put in."""
+
+    kind: Literal["skill", "memory"]
+    name: str
+    version: str
+    score: float
+    tokens: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What a source is asked: the person's words, and what the conversation has already."""
+
+    text: str
+    scope: str
+    session_id: str
+    present: frozenset[tuple[str, str]]  # (kind, name) of what is in the request now
+    texts: Sequence[str]  # the newest texts of the request, to see what the client has loaded itself
+
+
+class Source(Protocol):
+    """Something that recalls: skills, memory."""
+
+    name: str
+
+    async def recall(self, query: Query) -> list[Found]:
+        """What fits, best first, within the source's own budget."""
+        ...
+
+
+@dataclass(slots=True)
+class Edits:
+    """What is to be put into a request."""
+
+    items: dict[int, bytes] = field(default_factory=dict)
+    fields: dict[str, bytes | None] = field(default_factory=dict)
+    injection: Injection | None = None  # new with this request
+    recalled: list[dict[str, object]] = field(default_factory=list)
+    tokens: int = 0
+
+
+class Recall:
+    """Edits requests: replays the session's earlier blocks, and recalls once for each new turn."""
+
+    def __init__(self, sources: Sequence[Source], metrics: Metrics, *, position: str, deadline: float) -> None:
+        self.sources = list(sources)
+        self._metrics = metrics
+        self._position = position
+        self._deadline = deadline
+
+    async def edit(self, request: ClientRequest, live: Live, extent: Extent) -> Edits:
+        """The edits for a main turn. Whatever fails here, the turn goes on without it."""
+        edits = Edits()
+        anchors = _anchors(request)
+        blocks = {i: live.ledger[a] for i, a in anchors.items() if a in live.ledger}
+        if extent.person not in blocks and self.sources and _first_call(request, extent):
+            found = await self._ask(request, live, extent, blocks)
+            block = fence("\n\n".join(item.text for item in found)) if found else ""
+            # An empty block is remembered as well: later calls of this turn must not recall in mid-loop.
+            items = [{k: v for k, v in item._asdict().items() if k != "text"} for item in found]
+            edits.injection = Injection(anchors[extent.person], block, items)
+            live.ledger[edits.injection.anchor] = blocks[extent.person] = edits.injection
+            edits.recalled = list(items)
+            edits.tokens = sum(item.tokens for item in found)
+        self._place(request, extent, blocks, edits)
+        return edits
+
+    @staticmethod
+    def replayed(request: ClientRequest, live: Live) -> dict[int, bytes]:
+        """The item edits that put the session's earlier blocks back in their places."""
+        blocks = {i: live.ledger[a].block for i, a in _anchors(request).items() if a in live.ledger}
+        return {i: request.dialect.append(request.items[i].raw, block) for i, block in blocks.items() if block}
+
+    async def _ask(
+        self, request: ClientRequest, live: Live, extent: Extent, blocks: dict[int, Injection]
+    ) -> list[Found]:
+        units = request.items[extent.person].units
+        text = "\n".join(u.text for u in units if u.role == "user" and u.kind == "said")[:_QUERY_LENGTH]
+        if not text:
+            return []
+        present = frozenset((str(i["kind"]), str(i["name"])) for b in blocks.values() for i in b.items)
+        texts = [u.text for item in request.items[-40:] for u in item.units]
+        query = Query(text, live.record.scope, live.id, present, texts)
+        found: list[Found] = []
+        for source in self.sources:
+            try:
+                async with asyncio.timeout(self._deadline):
+                    found += await source.recall(query)
+            except TimeoutError:
+                self._metrics.count("recall_timeout", source.name)
+            except Exception:
+                self._metrics.count("recall_failed", source.name)
+                _log.exception("recall from %s failed; the turn goes on without it", source.name)
+        return found
+
+    def _place(self, request: ClientRequest, extent: Extent, blocks: dict[int, Injection], edits: Edits) -> None:
+        if self._position == "system":
+            newest = blocks.get(extent.person)
+            if newest is not None and newest.block:
+                edits.items, edits.fields = request.dialect.append_system(request, newest.block)
+            return
+        for index, injection in blocks.items():
+            if injection.block:
+                edits.items[index] = request.dialect.append(request.items[index].raw, injection.block)
+
+
+def _anchors(request: ClientRequest) -> dict[int, bytes]:
+    """For each message of a person, the mark by which it is found again: what it says, and what was said before it."""
+    anchors: dict[int, bytes] = {}
+    before = b""
+    for index, item in enumerate(request.items):
+        spoken = [u for u in item.units if u.role == "user" and u.kind in ("said", "media")]
+        if spoken and item.role == "user":
+            mark = before + b"".join(u.digest for u in spoken)
+            anchors[index] = hashlib.blake2b(mark, digest_size=16).digest()
+        before = _last_answer(item) or before
+    return anchors
+
+
+def _last_answer(item: Item) -> bytes:
+    return next((u.digest for u in reversed(item.units) if u.role == "assistant"), b"")
+
+
+def _first_call(request: ClientRequest, extent: Extent) -> bool:
+    """Whether nothing has been answered yet since the person spoke."""
+    return not any(_last_answer(item) for item in request.items[extent.person + 1 :])

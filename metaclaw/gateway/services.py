@@ -1,0 +1,235 @@
+"""Everything the gateway's process holds: built from the configuration, started and stopped together."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import os
+import secrets
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from metaclaw.config import Loaded, expand, home
+from metaclaw.gateway.capture import Recorder
+from metaclaw.gateway.metrics import Metrics
+from metaclaw.gateway.other_calls import OtherCalls
+from metaclaw.gateway.recall import Recall, Source
+from metaclaw.gateway.sessions import SessionTable
+from metaclaw.gateway.skill_source import SkillSource
+from metaclaw.gateway.turn import Turns
+from metaclaw.gateway.upstream.passthrough import Connections
+from metaclaw.gateway.upstream.selection import build_dispatcher
+from metaclaw.journal import Injection, Journal, JournalError, Session, SessionEnd, sqlite_url
+from metaclaw.skills import Library
+
+_SWEEP_SECONDS = 15.0
+_log = logging.getLogger(__name__)
+
+
+class NoJournal:
+    """Stands in when the journal can't be opened: nothing is recorded, every answer still goes out."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def append(self, item: object) -> Future[None]:
+        """Fails, and is counted as a failure."""
+        future: Future[None] = Future()
+        future.set_exception(JournalError(self.reason))
+        return future
+
+    def session(self, session_id: str) -> Session | None:
+        """Nothing is known."""
+        return None
+
+    def chains(self, session_id: str) -> list[bytes]:
+        """Nothing is known."""
+        return []
+
+    def injections(self, session_id: str) -> list[Injection]:
+        """Nothing is known."""
+        return []
+
+    def find_by_chain(self, chains: Sequence[bytes]) -> list[tuple[bytes, Session]]:
+        """Nothing is known."""
+        return []
+
+
+class Services:
+    """The rooms behind the gateway's routes."""
+
+    def __init__(self, loaded: Loaded, token: str, *, clock: Callable[[], float] = time.time) -> None:
+        self.loaded = loaded
+        self.settings = loaded.settings
+        self.token = token
+        self.clock = clock
+        self.pid = os.getpid()
+        self.instance = hashlib.sha256(token.encode()).hexdigest()[:16]
+        self.metrics = Metrics()
+        self.journal: Journal | None = None
+        self.library: Library | None = None
+        self.skills: SkillSource | None = None
+        self.problems: dict[str, str] = {}
+        self.shut_down: Callable[[], None] = lambda: None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._started = False
+
+    async def start(self) -> None:
+        """Open what can be opened; what can't is told and the rest runs."""
+        settings = self.settings
+        llm = settings.llm
+        self.connections = Connections(
+            connect_timeout=llm.connect_timeout_seconds, idle_timeout=llm.idle_timeout_seconds
+        )
+        self.dispatcher = build_dispatcher(settings, self.connections, self.metrics)
+        self.sessions = SessionTable(self.clock)
+        journal = await self._open_journal()
+        sources: list[Source] = []
+        if settings.skills.enabled:
+            sources += await self._open_skills()
+        self.recorder = Recorder(journal, asyncio.get_running_loop(), self.sessions.note, self._not_written)
+        self.turns = Turns(
+            dispatcher=self.dispatcher,
+            recall=Recall(
+                sources,
+                self.metrics,
+                position=settings.recall.position,
+                deadline=settings.recall.deadline_ms / 1000,
+            ),
+            sessions=self.sessions,
+            recorder=self.recorder,
+            journal=journal,
+            metrics=self.metrics,
+            default_scope=settings.memory.scope,
+            commit_wait=settings.journal.commit_wait_ms / 1000,
+            end_session=self.end_session,
+            clock=self.clock,
+        )
+        self.other_calls = OtherCalls(self.dispatcher, self.sessions, self.metrics, settings.memory.scope)
+        self._spawn(self._sweep())
+        self._started = True
+
+    async def stop(self) -> None:
+        """Finish what is queued and close everything."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.journal is not None:
+            await asyncio.to_thread(self.journal.close)
+        await self.dispatcher.aclose()
+        await self.connections.aclose()
+
+    def waiting_for(self) -> list[str]:
+        """What is not up yet; empty when ready."""
+        waiting = [] if self._started else ["start"]
+        if self.skills is not None and not self.skills.ready and "skills" not in self.problems:
+            waiting.append("skills")
+        return waiting
+
+    def journal_or_503(self) -> Journal:
+        """The journal, for routes that need it."""
+        if self.journal is None:
+            from fastapi import HTTPException
+
+            raise HTTPException(503, f"the journal is not available: {self.problems.get('journal', 'starting')}")
+        return self.journal
+
+    def end_session(self, session_id: str, reason: str) -> Future[None]:
+        """Write down that a session has ended, and let it out of RAM."""
+        self.sessions.drop(session_id)
+        item = SessionEnd(session_id, reason, self.clock())
+        return self.journal.append(item) if self.journal is not None else NoJournal("no journal").append(item)
+
+    async def models(self) -> list[dict[str, Any]]:
+        """The model list that clients are shown."""
+        from metaclaw.model_info import context_window
+
+        llm = self.settings.llm
+        entry: dict[str, Any] = {
+            "id": llm.model_id or "metaclaw",
+            "object": "model",
+            "created": int(self.loaded.path.stat().st_mtime) if self.loaded.exists else 0,
+            "owned_by": llm.provider,
+        }
+        window = await context_window(self.settings)
+        return [{**entry, "context_length": window} if window else entry]
+
+    def status(self) -> dict[str, Any]:
+        """What is on, what is off and why, and the counters."""
+        journal = self.journal
+        return {
+            "mode": self.settings.mode,
+            "upstreams": [{"provider": t.name, "model": t.model_id} for t in self.dispatcher.targets],
+            "problems": dict(self.problems),
+            "waiting_for": self.waiting_for(),
+            "counters": self.metrics.snapshot(),
+            "journal": {
+                "written": journal.written,
+                "failed": journal.failed,
+                "dropped": journal.dropped,
+                "queued": journal.queued,
+            }
+            if journal is not None
+            else None,
+            "skills": len([s for s in self.library.skills() if s.enabled]) if self.library is not None else 0,
+        }
+
+    async def _open_journal(self) -> Journal | NoJournal:
+        url = self.settings.journal.url or sqlite_url(home() / "journal.sqlite3")
+        try:
+            self.journal = await asyncio.to_thread(Journal.open, url)
+            return self.journal
+        except (JournalError, OSError) as error:
+            self.problems["journal"] = str(error)
+            _log.error("nothing will be recorded: %s", error)
+            return NoJournal(str(error))
+
+    async def _open_skills(self) -> list[Source]:
+        try:
+            folder = expand(self.settings.skills.dir)
+            self.library = await asyncio.to_thread(Library, folder)
+        except Exception as error:
+            self.problems["skills"] = str(error)
+            _log.exception("skills are off")
+            return []
+        self.skills = SkillSource(self.library, self.settings, home() / "cache" / "skill-tokens.json")
+        self._spawn(self._follow_skills(self.library, self.skills))
+        return [self.skills]
+
+    async def _follow_skills(self, library: Library, source: SkillSource) -> None:
+        try:
+            await source.build()
+            await library.watch()
+        except Exception as error:
+            self.problems["skills"] = str(error)
+            self.metrics.count("skills_failed")
+            _log.exception("the skills index could not be built")
+
+    async def _sweep(self) -> None:
+        """End sessions that have been idle for long enough."""
+        while True:
+            await asyncio.sleep(_SWEEP_SECONDS)
+            if self.journal is None:
+                continue
+            try:
+                before = self.clock() - self.settings.sessions.idle_minutes * 60
+                for session in await asyncio.to_thread(self.journal.idle_sessions, before):
+                    await asyncio.wrap_future(self.end_session(session.id, "idle"))
+            except Exception:
+                self.metrics.count("sweep_failed")
+                _log.exception("idle sessions could not be ended")
+
+    def _not_written(self, error: BaseException) -> None:
+        self.metrics.count("journal_failed")
+        _log.error("a call was not recorded: %s", error)
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(asyncio.ensure_future(work))
+
+
+def new_token() -> str:
+    """A run token: it proves the process on its health endpoint and opens the administration routes."""
+    return secrets.token_hex(32)

@@ -1,0 +1,103 @@
+"""Skills as a source of recall: an index of the library that follows its changes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from metaclaw.config import Settings
+from metaclaw.gateway.recall import Found, Query
+from metaclaw.skills import Library, Match, Ranker, Skill, already_present, render, select
+from metaclaw.tokens import count_apart
+from metaclaw_adapters.files import write_atomic
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """One state of the library, ready to be searched."""
+
+    skills: Sequence[Skill]
+    ranker: Ranker
+    texts: dict[str, str]
+    costs: dict[str, int]
+
+
+class SkillSource:
+    """Recalls the skills that fit the person's words."""
+
+    name = "skills"
+
+    def __init__(self, library: Library, settings: Settings, cache: Path) -> None:
+        self.library = library
+        self._settings = settings.skills
+        self._cache = cache
+        self._index: _Index | None = None
+        self._building = asyncio.Lock()
+
+    @property
+    def ready(self) -> bool:
+        """Whether the index stands."""
+        return self._index is not None
+
+    async def recall(self, query: Query) -> list[Found]:
+        """Skills above the threshold, within the budget, that the conversation doesn't have yet."""
+        index = self._index
+        if index is None:
+            return []
+        if index.skills is not self.library.skills():
+            asyncio.ensure_future(self.build())  # noqa: RUF006 - the lock keeps it alive and single
+        limits = self._settings
+        matches = index.ranker.rank(
+            query.text, general=limits.top_k, specific=limits.task_specific_top_k, min_score=limits.min_score
+        )
+        new = [m for m in matches if self._is_new(m, query)]
+        texts = index.texts
+        costs = {texts[m.skill.name]: index.costs[m.skill.name] for m in new}
+        chosen = select(new, limits.max_tokens, costs.__getitem__).chosen
+        return [
+            Found("skill", m.skill.name, m.skill.digest[:12], m.score, index.costs[m.skill.name], texts[m.skill.name])
+            for m in chosen
+        ]
+
+    def _is_new(self, match: Match, query: Query) -> bool:
+        return ("skill", match.skill.name) not in query.present and not already_present(match.skill, query.texts)
+
+    async def build(self) -> None:
+        """Index the library as it is now, off the event loop."""
+        async with self._building:
+            skills = self.library.skills()
+            if self._index is not None and self._index.skills is skills:
+                return
+            enabled = [s for s in skills if s.enabled]
+            texts = {s.name: render(s) for s in enabled}
+            costs = await self._costs({s.name: s.digest for s in enabled}, texts)
+            ranker = await asyncio.to_thread(self.library.ranker)
+            self._index = _Index(skills, ranker, texts, costs)
+
+    async def _costs(self, digests: dict[str, str], texts: dict[str, str]) -> dict[str, int]:
+        """Tokens by skill; counted once for each version of a skill and kept on disk."""
+        known = await asyncio.to_thread(_read_counts, self._cache)
+        missing = [name for name, digest in digests.items() if digest not in known]
+        if missing:
+            counted = await count_apart([texts[name] for name in missing])
+            known.update(zip((digests[name] for name in missing), counted, strict=True))
+            kept = {digest: known[digest] for digest in digests.values()}
+            try:
+                await asyncio.to_thread(write_atomic, self._cache, json.dumps(kept).encode(), mode=0o600)
+            except OSError as error:
+                _log.warning("token counts could not be kept in %s: %s", self._cache, error)
+        return {name: known[digest] for name, digest in digests.items()}
+
+
+def _read_counts(path: Path) -> dict[str, int]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+        return {str(k): int(v) for k, v in value.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return {}
