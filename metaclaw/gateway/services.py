@@ -24,6 +24,7 @@ from metaclaw.gateway.upstream.passthrough import Connections
 from metaclaw.gateway.upstream.selection import build_dispatcher
 from metaclaw.journal import Injection, Journal, JournalError, Session, SessionEnd, sqlite_url
 from metaclaw.skills import Library
+from metaclaw_adapters.files import private_dir
 
 _SWEEP_SECONDS = 15.0
 _log = logging.getLogger(__name__)
@@ -195,14 +196,15 @@ class Services:
             self.problems["skills"] = str(error)
             _log.exception("skills are off")
             return []
-        self.skills = SkillSource(self.library, self.settings, home() / "cache" / "skill-tokens.json")
+        cache = await asyncio.to_thread(private_dir, home() / "cache")
+        self.skills = SkillSource(self.library, self.settings, cache / "skill-tokens.json")
         self._spawn(self._follow_skills(self.library, self.skills))
         return [self.skills]
 
     async def _follow_skills(self, library: Library, source: SkillSource) -> None:
         try:
             await source.build()
-            await library.watch()
+            await library.watch(source.build)
         except Exception as error:
             self.problems["skills"] = str(error)
             self.metrics.count("skills_failed")

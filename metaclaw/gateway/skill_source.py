@@ -50,8 +50,6 @@ class SkillSource:
         index = self._index
         if index is None:
             return []
-        if index.skills is not self.library.skills():
-            asyncio.ensure_future(self.build())  # noqa: RUF006 - the lock keeps it alive and single
         limits = self._settings
         matches = index.ranker.rank(
             query.text, general=limits.top_k, specific=limits.task_specific_top_k, min_score=limits.min_score

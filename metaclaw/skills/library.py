@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -91,14 +91,15 @@ class Library:
                 self.generation += 1
             return changed
 
-    async def watch(self) -> None:
-        """Keep the snapshot current while files change; runs until it is cancelled."""
+    async def watch(self, changed: Callable[[], Awaitable[None]]) -> None:
+        """Keep the snapshot current while files change, and say when it did; runs until it is cancelled."""
         from watchfiles import awatch
 
         await asyncio.to_thread(private_dir, self.user_dir)
         async for _ in awatch(self.user_dir, watch_filter=lambda _, path: ".git" not in Path(path).parts):
             if await asyncio.to_thread(self.reload):
                 _log.info("skills reloaded: %d", len(self._skills))
+                await changed()
                 await asyncio.to_thread(self.record)
 
     def record(self) -> None:
