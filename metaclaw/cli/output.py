@@ -74,7 +74,14 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         view.add_column(name.replace("_", " "), overflow="fold")
     for row in rows:
         view.add_row(*(Text(cell(item)) for item in row))
-    console().print(view)
+    screen = console()
+    if screen.is_terminal:
+        screen.print(view)
+        return
+    with screen.capture() as caught:
+        screen.print(view)
+    for line in caught.get().splitlines():
+        say(line.rstrip())
 
 
 def cell(value: Any) -> str:
@@ -90,6 +97,11 @@ def cell(value: Any) -> str:
 
 def _flat(value: Any) -> bool:
     return isinstance(value, list) and all(isinstance(item, str | int | float) for item in value)
+
+
+def passage(text: str) -> str:
+    """A text of several lines without control characters: what others wrote never steers the terminal."""
+    return "".join(char if char.isprintable() or char in "\n\t" else " " for char in text)
 
 
 def plain(value: Any) -> Any:

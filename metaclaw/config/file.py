@@ -15,7 +15,7 @@ from metaclaw.config.paths import home
 from metaclaw.config.problems import ConfigError, Problem
 from metaclaw.config.schema import OLD_NAMES, find
 from metaclaw.config.secrets import locked
-from metaclaw_adapters.files import PRIVATE_FILE, private_dir, write_atomic
+from metaclaw_adapters.files import PRIVATE_FILE, private_dir, remove, write_atomic
 
 
 class ConfigFile:
@@ -40,7 +40,7 @@ class ConfigFile:
         return self._change(lambda document: with_value(document, _present(document, key.name)[0], new))
 
     def unset(self, name: str) -> bool:
-        """Remove a key, so that its default counts. Whether the file changed."""
+        """Remove a key, so that its default counts. Whether the file changed. A secret leaves no copy in the `.bak`."""
         key = find(name)
 
         def edit(document: Document) -> str:
@@ -48,7 +48,7 @@ class ConfigFile:
                 document = parse_document(without(document, present), document.source)
             return document.text
 
-        return self._change(edit)
+        return self._change(edit, keep_old=not key.secret)
 
     def replace(self, text: str) -> bool:
         """Write a whole new text, if it is sound. Whether the file changed."""
@@ -63,7 +63,7 @@ class ConfigFile:
             return list(error.problems)
         return []
 
-    def _change(self, edit: Callable[[Document], str]) -> bool:
+    def _change(self, edit: Callable[[Document], str], *, keep_old: bool = True) -> bool:
         folder = self.path.parent
         if folder == home(self._environ):
             private_dir(folder)
@@ -74,8 +74,11 @@ class ConfigFile:
                 return False
             self._refuse_new_problems(document.text, text)
             target = self.path.resolve()  # a link to a file elsewhere stays a link
-            if target.exists():
-                write_atomic(target.with_name(f"{target.name}.bak"), document.text.encode(), mode=PRIVATE_FILE)
+            saved = target.with_name(f"{target.name}.bak")
+            if not keep_old:
+                remove(saved)
+            elif target.exists():
+                write_atomic(saved, document.text.encode(), mode=PRIVATE_FILE)
             write_atomic(target, text.encode(), mode=PRIVATE_FILE)
             return True
 

@@ -12,8 +12,8 @@ from metaclaw.config.check import check_keys, rename_old, validate
 from metaclaw.config.document import Document, parse_document, read_document
 from metaclaw.config.models import Settings
 from metaclaw.config.paths import home
-from metaclaw.config.problems import ConfigError, Problem
-from metaclaw.config.schema import OLD_NAMES, Key, keys, variable
+from metaclaw.config.problems import ConfigError, Problem, nearest
+from metaclaw.config.schema import OLD_NAMES, Key, keys, sections, variable
 from metaclaw.config.secrets import Secrets
 
 # Variables of the training services, by backend.
@@ -25,7 +25,8 @@ class Loaded:
     """The configuration as it counts now.
 
     `origins`: dotted key -> "default", "file", "environment", "keyring" or "secrets file"; `variables`: the variable
-    behind each value from the environment; `warnings`: one line each, for the user.
+    behind each value from the environment; `stored`: the name in `Secrets` behind each stored one; `warnings`: one
+    line each, for the user.
     """
 
     settings: Settings
@@ -33,6 +34,7 @@ class Loaded:
     exists: bool
     origins: dict[str, str]
     variables: dict[str, str] = field(default_factory=dict)
+    stored: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
 
@@ -53,8 +55,25 @@ def resolve(document: Document, path: Path, environ: Mapping[str, str], *, read_
     layers = _Layers(document, environ, Secrets(environ=environ), read_secrets)
     layers.add_environment()
     layers.add_secrets()
-    settings = validate(layers.values, layers.stored, layers.problem, problems)
-    return Loaded(settings, path, path.exists(), layers.origins, layers.variables, tuple(warnings + layers.warnings))
+    settings = validate(layers.values, set(layers.stored), layers.problem, problems)
+    notes = (*warnings, *layers.warnings, *_readable_by_others(path, layers), *_unknown_variables(environ))
+    return Loaded(settings, path, path.exists(), layers.origins, layers.variables, layers.stored, notes)
+
+
+def _readable_by_others(path: Path, layers: _Layers) -> list[str]:
+    """A warning when a file with keys in it is open to other users."""
+    holds_keys = any(key.secret and layers.origins[key.name] == "file" for key in keys().values())
+    if os.name != "posix" or not holds_keys or not path.exists() or not path.stat().st_mode & 0o077:
+        return []
+    return [f"{path}: holds keys and other users may read it; chmod 600 closes it"]
+
+
+def _unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """Warnings for variables that look like ours and aren't, such as METACLAW_PROXY_PROT."""
+    known = {key.variable for key in keys().values()} | {variable(old) for old in OLD_NAMES}
+    starts = tuple(f"{variable(section)}_" for section in sections())
+    strange = [name for name in environ if name.startswith(starts) and name not in known]
+    return [f"{name}: unknown variable, without effect; did you mean {nearest(name, [*known])}?" for name in strange]
 
 
 class _Layers:
@@ -69,7 +88,7 @@ class _Layers:
         self.origins = {name: "file" if self.get(name) is not None else "default" for name in keys()}
         self.variables: dict[str, str] = {}
         self.warnings: list[str] = []
-        self.stored: set[str] = set()
+        self.stored: dict[str, str] = {}
 
     def get(self, name: str) -> Any:
         """The value so far, or None."""
@@ -138,7 +157,7 @@ class _Layers:
 
     def _from_store(self, key: str, name: str, where: str) -> None:
         self.origins[key] = where
-        self.stored.add(key)
+        self.stored[key] = name
         if not self.read_secrets:
             return
         try:
@@ -152,7 +171,7 @@ class _Layers:
             self.put(key, value, where)
         else:
             self.origins[key] = "default"
-            self.stored.discard(key)
+            del self.stored[key]
 
     def _choose_provider(self, names: Mapping[str, str]) -> None:
         """With nothing said about the upstream, the provider whose key is in the environment answers."""
