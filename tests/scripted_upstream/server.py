@@ -118,7 +118,7 @@ class ScriptedUpstream:
         return [
             call
             for call in [*self.requests]
-            if (call.wire == wire or (not wire and call.wire in DIALECTS)) and rule in (None, call.rule)
+            if (call.wire == wire if wire else call.wire in DIALECTS) and rule in (None, call.rule)
         ]
 
     def wait(self, condition: Callable[[Self], bool], timeout: float = 30) -> None:

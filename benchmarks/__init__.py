@@ -1,0 +1,1 @@
+"""One command for each figure the README quotes."""
