@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,7 +138,7 @@ class History:
         versions = self.versions(name)
         if not versions:
             raise NotFound(f"{name} has no history")
-        for version, older in zip(versions, versions[1:], strict=False):
+        for version, older in pairwise(versions):
             if version.content != older.content:
                 return version
         return versions[-1]
