@@ -83,13 +83,16 @@ class Put:
             return same(found, self.value)
         return all(same(get(found, part), get(self.value, part)) for part in self.fields)
 
-    def present(self, tree: Json) -> bool:
-        """Is there something at this place that is ours, now or from an earlier wiring?"""
+    def named(self, tree: Json) -> bool:
+        """Is there something at this place that is ours by its name, whichever wiring wrote it?"""
         found = get(tree, self.keys)
-        if found is ABSENT:
-            return False
         ours = self.prefix and isinstance(found, str) and found.startswith(self.prefix)
-        return bool(self.owned or ours or same(found, self.value))
+        return found is not ABSENT and bool(self.owned or ours)
+
+    def present(self, tree: Json) -> bool:
+        """Is there something at this place that is ours, by its name or as just the value we wrote?"""
+        found = get(tree, self.keys)
+        return found is not ABSENT and (self.named(tree) or same(found, self.value))
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,11 @@ class Add:
         """Is the item in the list?"""
         found = get(tree, self.keys)
         return isinstance(found, list) and any(same(item, self.item) for item in found)
+
+    def named(self, tree: Json) -> bool:
+        """Is an item in the list that is ours by its name?"""
+        found = get(tree, self.keys)
+        return isinstance(found, list) and bool(self.prefix) and any(self.mine(item) for item in found)
 
     def present(self, tree: Json) -> bool:
         """Is the item, or one of an earlier wiring, in the list?"""

@@ -45,14 +45,16 @@ def state_of(tree: Json, edits: Sequence[Edit]) -> State:
 
 
 def original_of(tree: Json, edits: Sequence[Edit]) -> list[Json]:
-    """For each edit, the value that undo shall put back: what is there now, unless that is already ours."""
+    """For each edit, the value that undo shall put back: what is there now, but never anything of our own."""
     values: list[Json] = []
     for edit in edits:
         found = get(tree, edit.keys)
-        if isinstance(edit, Put):
-            values.append(ABSENT if edit.present(tree) else found)
+        if not edit.named(tree):
+            values.append(found)
+        elif isinstance(edit, Add):
+            values.append([item for item in found if not edit.mine(item)])
         else:
-            values.append([item for item in found if not edit.mine(item)] if isinstance(found, list) else ABSENT)
+            values.append(ABSENT)
     return values
 
 
@@ -60,6 +62,11 @@ def untouched(now: Json, original: Json, edits: Sequence[Edit], automatic: Seque
     """Is nothing different from the original but our own edits and what the claw writes by itself?"""
     wired = settled(apply_all(original, edits), original, automatic)
     return same(settled(now, original, automatic), wired)
+
+
+def untouched_since(now: Json, written: Json, automatic: Sequence[Automatic]) -> bool:
+    """Is nothing different from what our writing left but what the claw writes by itself?"""
+    return same(settled(now, written, automatic), written)
 
 
 def settled(tree: Json, original: Json, automatic: Sequence[Automatic]) -> Json:

@@ -15,6 +15,7 @@ import stat
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -117,6 +118,40 @@ def backup(path: Path, folder: Path) -> Saved:
     if not copy.exists() or digest(copy.read_bytes()) != mark:
         write_atomic(copy, data, mode=PRIVATE_FILE)
     return Saved(copy=copy, sha256=mark, mode=stat.S_IMODE(path.stat().st_mode))
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a lock that other processes (and threads) respect; it falls with the process that holds it."""
+    private_dir(path.parent)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE_FILE)
+    try:
+        _lock(handle)
+        yield
+    finally:
+        os.close(handle)
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(handle: int) -> None:
+        while True:
+            with contextlib.suppress(OSError):  # it gives up after ten seconds; the holder may need longer
+                msvcrt.locking(handle, msvcrt.LK_LOCK, 1)
+                return
+else:
+    import fcntl
+
+    def _lock(handle: int) -> None:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def close_to_others(path: Path) -> None:
+    """Take reading and writing away from everybody but the file's owner."""
+    mode = stat.S_IMODE(path.stat().st_mode)
+    if os.name == "posix" and mode & 0o077:
+        path.chmod(mode & ~0o077)
 
 
 def _mode_for(mode: int | None, before: os.stat_result | None) -> int:

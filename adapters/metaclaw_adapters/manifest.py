@@ -30,8 +30,7 @@ class FileRecord:
     edits: tuple[Edit, ...]
     before: tuple[Json, ...]
     automatic: tuple[Automatic, ...] = ()
-    written_sha256: str = ""  # what our writing left, once it is done
-    written_mode: int | None = None
+    written: Saved | None = None  # what our writing left, once it is done
 
 
 @dataclass(frozen=True)
@@ -74,35 +73,39 @@ def discard(path: Path) -> None:
 
 
 def _file_to(record: FileRecord) -> Json:
-    saved = record.saved
     return {
         "path": str(record.path),
         "format": record.format,
         "within": str(record.within),
-        "saved": saved and {"copy": str(saved.copy), "sha256": saved.sha256, "mode": saved.mode},
+        "saved": _saved_to(record.saved),
         "exact": record.exact,
         "edits": [_edit_to(edit) for edit in record.edits],
         "before": [_value_to(value) for value in record.before],
         "automatic": [{"keys": list(a.keys), "values": list(a.values)} for a in record.automatic],
-        "written_sha256": record.written_sha256,
-        "written_mode": record.written_mode,
+        "written": _saved_to(record.written),
     }
 
 
 def _file_from(raw: Json) -> FileRecord:
-    saved = raw["saved"]
     return FileRecord(
         path=Path(raw["path"]),
         format=raw["format"],
         within=Path(raw["within"]),
-        saved=Saved(Path(saved["copy"]), saved["sha256"], saved["mode"]) if saved else None,
+        saved=_saved_from(raw["saved"]),
         exact=raw["exact"],
         edits=tuple(_edit_from(entry) for entry in raw["edits"]),
         before=tuple(_value_from(entry) for entry in raw["before"]),
         automatic=tuple(Automatic(tuple(a["keys"]), tuple(a["values"])) for a in raw["automatic"]),
-        written_sha256=raw["written_sha256"],
-        written_mode=raw["written_mode"],
+        written=_saved_from(raw["written"]),
     )
+
+
+def _saved_to(saved: Saved | None) -> Json:
+    return saved and {"copy": str(saved.copy), "sha256": saved.sha256, "mode": saved.mode}
+
+
+def _saved_from(raw: Json) -> Saved | None:
+    return Saved(Path(raw["copy"]), raw["sha256"], raw["mode"]) if raw else None
 
 
 def _edit_to(edit: Edit) -> Json:

@@ -18,6 +18,9 @@ class Absent:
     def __repr__(self) -> str:
         return "absent"
 
+    def __bool__(self) -> bool:
+        return False
+
     def __copy__(self) -> Absent:
         return self
 
