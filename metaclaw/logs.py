@@ -11,6 +11,7 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
+from metaclaw.config.models import Log
 from metaclaw_adapters.files import PRIVATE_FILE, private_dir
 
 _BYTES = 5 << 20
@@ -78,11 +79,19 @@ class _PrivateFile(RotatingFileHandler):
         return os.fdopen(handle, "a", encoding="utf-8", errors="backslashreplace")
 
 
-def configure(level: str, path: Path | None, *, secrets: Iterable[str] = ()) -> None:
-    """Send the log to a file, or to stderr without one. Calling it again replaces what was configured.
+def file_of(log: Log, folder: Path) -> Path | None:
+    """The log file these settings name, `folder` being the state folder; None for the terminal."""
+    if log.file == "-":
+        return None
+    return Path(log.file).expanduser().absolute() if log.file else folder / "logs" / "metaclaw.log"
+
+
+def configure(log: Log, folder: Path, *, secrets: Iterable[str] = ()) -> None:
+    """Send this process's log where the settings say. Calling it again replaces what was configured.
 
     `secrets` are hidden wherever they appear, whatever they look like.
     """
+    path = file_of(log, folder)
     if path is None:
         handler: logging.Handler = logging.StreamHandler(sys.stderr)
     else:
@@ -95,7 +104,7 @@ def configure(level: str, path: Path | None, *, secrets: Iterable[str] = ()) -> 
         root.removeHandler(old)
         old.close()
     root.addHandler(handler)
-    root.setLevel(level.upper())
+    root.setLevel(log.level.upper())
     # These tell every request, with its URL.
     for name in ("httpx", "httpcore", "aiohttp.access", "uvicorn.access", "LiteLLM", "alembic"):
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))

@@ -178,23 +178,15 @@ def validate(
 def value(loaded: Loaded, key: Key) -> Any:
     """The effective value as it may be shown."""
     if key.secret:
-        return "not set" if loaded.origins[key.name] == "default" or not _has(loaded, key) else "set"
-    found: Any = loaded.settings
-    for part in key.name.split("."):
-        found = getattr(found, part)
+        given = key.name in loaded.stored or loaded.value(key.name).get_secret_value()
+        return "set" if given else "not set"
+    found = loaded.value(key.name)
     if key.kind == "upstreams":
         return [
             item.model_dump(exclude={"api_key"}) | {"api_key": "set" if item.api_key.get_secret_value() else "not set"}
             for item in found
         ]
     return _without_credentials(found)
-
-
-def _has(loaded: Loaded, key: Key) -> bool:
-    found: Any = loaded.settings
-    for part in key.name.split("."):
-        found = getattr(found, part)
-    return key.name in loaded.stored or bool(found.get_secret_value())
 
 
 def _without_credentials(found: Any) -> Any:

@@ -37,6 +37,19 @@ class Loaded:
     stored: dict[str, str] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
+    def value(self, name: str) -> Any:
+        """The effective value of a key."""
+        found: Any = self.settings
+        for part in name.split("."):
+            found = getattr(found, part)
+        return found
+
+    def secret_values(self) -> list[str]:
+        """Every secret in use, for whoever has to keep them out of a log."""
+        found = [self.value(key.name) for key in keys().values() if key.secret]
+        found += [fallback.api_key for fallback in self.settings.llm.fallbacks]
+        return [secret.get_secret_value() for secret in found if secret.get_secret_value()]
+
 
 def load(path: Path | None = None, environ: Mapping[str, str] | None = None, *, read_secrets: bool = True) -> Loaded:
     """Read the configuration. Raises ConfigError.
