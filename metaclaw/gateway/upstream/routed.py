@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -162,7 +163,5 @@ async def _hang_up(reply: Any) -> None:
     async def close(_: Any) -> None:
         await reply.aclose()
 
-    try:
+    with contextlib.suppress(Exception):  # the client has left; there is nobody to tell
         await asyncio.wait_for(litellm_library.run(close), 5)
-    except Exception:  # noqa: S110 - the client has left; there is nobody to tell
-        pass
