@@ -151,14 +151,14 @@ class SessionTable:
             return self._retried(extent)
         for index in self._positions(extent):
             reached = extent.chains[index]
-            for session_id in reversed(self._tails.get(reached, ())):
-                live = self._live.get(session_id)
-                if live is None:
-                    continue
-                # Beyond the known part only the person may have spoken, else it is another chat that began alike;
-                # but the answer just given may come back in the client's own rendering.
-                if reached in (live.record.head, live.asked) or not any(p > index for p in answered):
+            holders = [self._live[i] for i in reversed(self._tails.get(reached, ())) if i in self._live]
+            for live in holders:
+                if reached in (live.record.head, live.asked):
                     return live
+            # An older point of a conversation: an edited question goes on there, but beyond it only the person may
+            # have spoken, else this is another chat that began alike.
+            if holders and not any(position > index for position in answered):
+                return holders[0]
         return self._compacted(request, extent)
 
     def note(self, live: Live, reached: Iterable[bytes], spoken: Iterable[bytes] = ()) -> None:

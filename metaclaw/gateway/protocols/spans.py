@@ -180,5 +180,8 @@ def _open(raw: bytes, bracket: bytes) -> int:
     position = _end(_SPACE, raw, 0)
     if raw[position : position + 1] != bracket:
         raise NotJson(f"expected {bracket.decode()} at byte {position}")
-    json.loads(raw)  # a lenient scanner must not accept what isn't JSON
+    try:
+        json.loads(raw)  # the scanner is lenient; it must not accept what isn't JSON
+    except (ValueError, RecursionError) as error:
+        raise NotJson(str(error)) from None
     return position + 1
