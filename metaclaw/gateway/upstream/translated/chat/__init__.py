@@ -1,0 +1,8 @@
+"""Chat completions."""
+
+from metaclaw.gateway.upstream.translated.chat.answer_reader import AnswerReader
+from metaclaw.gateway.upstream.translated.chat.answer_writer import StreamWriter, write_answer
+from metaclaw.gateway.upstream.translated.chat.request_reader import read_request, read_tools
+from metaclaw.gateway.upstream.translated.chat.request_writer import write_request
+
+__all__ = ["AnswerReader", "StreamWriter", "read_request", "read_tools", "write_answer", "write_request"]

@@ -1,0 +1,8 @@
+"""Anthropic messages."""
+
+from metaclaw.gateway.upstream.translated.messages.answer_reader import AnswerReader
+from metaclaw.gateway.upstream.translated.messages.answer_writer import StreamWriter, write_answer
+from metaclaw.gateway.upstream.translated.messages.request_reader import read_request, read_tools
+from metaclaw.gateway.upstream.translated.messages.request_writer import write_request
+
+__all__ = ["AnswerReader", "StreamWriter", "read_request", "read_tools", "write_answer", "write_request"]
