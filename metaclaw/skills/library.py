@@ -16,7 +16,7 @@ from metaclaw.skills.format import FILE_NAME, Document, check_name, write
 from metaclaw.skills.history import PERSON, History, Version
 from metaclaw.skills.ranking import Ranker
 from metaclaw.skills.skill import Problem, Skill
-from metaclaw.skills.state import STATE_FOLDER, State, read_state, state_bytes, state_path
+from metaclaw.skills.state import STATE_FILE, STATE_FOLDER, State, read_state, state_bytes, state_path
 from metaclaw_adapters.files import private_dir, write_atomic
 
 _log = logging.getLogger(__name__)
@@ -96,11 +96,16 @@ class Library:
         from watchfiles import awatch
 
         await asyncio.to_thread(private_dir, self.user_dir)
-        async for _ in awatch(self.user_dir, watch_filter=lambda _, path: ".git" not in Path(path).parts):
-            if await asyncio.to_thread(self.reload):
-                _log.info("skills reloaded: %d", len(self._skills))
-                await changed()
-                await asyncio.to_thread(self.record)
+        told = self.generation
+        async for _ in awatch(self.user_dir, watch_filter=_is_content):
+            await asyncio.to_thread(self.reload)
+            # Not whether this reload found something: a change by this process has reloaded already.
+            if self.generation == told:
+                continue
+            told = self.generation
+            _log.info("skills reloaded: %d", len(self._skills))
+            await changed()
+            await asyncio.to_thread(self.record)
 
     def record(self) -> None:
         """Commit what was changed by hand since the last commit."""
@@ -260,6 +265,11 @@ def delete_tree(folder: Path) -> None:
         folder.unlink()
     else:
         shutil.rmtree(folder)
+
+
+def _is_content(_: object, path: str) -> bool:
+    parts = Path(path).parts
+    return ".git" not in parts and (STATE_FOLDER not in parts or parts[-1] == STATE_FILE)
 
 
 def _same(path: Path, data: bytes) -> bool:

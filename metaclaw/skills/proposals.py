@@ -1,0 +1,244 @@
+"""What the evolver's model may propose, and the mechanical checks between a proposal and a skill."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field, ValidationError
+
+from metaclaw.skills.errors import SkillError
+from metaclaw.skills.format import CATEGORIES, Document, check
+from metaclaw.skills.screening import screen
+from metaclaw.skills.similarity import nearest
+from metaclaw.skills.skill import Skill
+from metaclaw.skills.transcript import Exchange, Transcript
+
+MOST_PROPOSALS = 3
+_URL = re.compile(r"https?://[^\s)>\]\"'`]+")
+_COPIED_LINE = 30
+_COPIED_CJK = 14
+
+
+class Edit(BaseModel):
+    """A replacement in a skill's body: `old` must be there, exactly once."""
+
+    old: str
+    new: str
+
+
+class Quote(BaseModel):
+    """Words of a turn that a proposal rests on."""
+
+    turn: int
+    text: str
+
+
+class Proposal(BaseModel):
+    """One change the model proposes, or nothing with the reason."""
+
+    action: Literal["add", "amend", "nothing"]
+    name: str = ""
+    description: str = ""
+    category: str = "general"
+    body: str = ""
+    edits: list[Edit] = Field(default_factory=list)
+    reason: str = ""
+    quotes: list[Quote] = Field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A skill to be written. `base` is the digest of the file it amends; empty for a new skill."""
+
+    document: Document
+    base: str
+    proposal: Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """A proposal that was not taken, and why."""
+
+    name: str
+    reason: str
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of the model's answer, in the strict form: every field required, none besides."""
+    text = {"type": "string"}
+    fields: dict[str, Any] = {
+        "action": {"type": "string", "enum": ["add", "amend", "nothing"]},
+        "name": text,
+        "description": text,
+        "category": {"type": "string", "enum": list(CATEGORIES)},
+        "body": text,
+        "edits": {"type": "array", "items": _closed({"old": text, "new": text})},
+        "reason": text,
+        "quotes": {"type": "array", "items": _closed({"turn": {"type": "integer"}, "text": text})},
+    }
+    return _closed({"proposals": {"type": "array", "items": _closed(fields)}})
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def read_answer(parsed: Any) -> tuple[list[Proposal], list[Declined]]:
+    """The proposals in the model's answer; what doesn't fit the schema is declined by itself."""
+    parsed = _storable(parsed)
+    items = parsed.get("proposals") if isinstance(parsed, dict) else parsed
+    if not isinstance(items, list):
+        return [], [Declined("", "the model's answer was not the JSON that was asked for")]
+    proposals: list[Proposal] = []
+    declined: list[Declined] = []
+    for item in items:
+        try:
+            proposal = Proposal.model_validate(item)
+        except ValidationError as error:
+            first = error.errors()[0]
+            declined.append(Declined("", f"not a proposal: {'.'.join(map(str, first['loc']))}: {first['msg']}"))
+            continue
+        if len(proposals) < MOST_PROPOSALS:
+            proposals.append(proposal)
+        else:
+            declined.append(Declined(proposal.name, f"more than {MOST_PROPOSALS} proposals from one session"))
+    return proposals, declined
+
+
+def _storable(value: Any) -> Any:
+    """JSON without halves of surrogate pairs, which no file and no commit can hold."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, list):
+        return [_storable(item) for item in value]
+    return {str(k): _storable(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def judge(
+    proposal: Proposal, session: Transcript, skills: Sequence[Skill], documents: Mapping[str, Document]
+) -> Accepted | Declined:
+    """Decide by rule alone whether a proposal becomes a skill. `documents` holds the whole files by name."""
+    name = proposal.name.strip()
+    if proposal.action == "nothing":
+        return Declined(name, f"nothing to learn: {proposal.reason.strip() or 'no reason given'}")
+    missing = _unfounded(proposal, session)
+    if missing:
+        return Declined(name, missing)
+    current = next((skill for skill in skills if skill.name == name), None)
+    drafted = (_amended if proposal.action == "amend" else _added)(proposal, current, documents)
+    if isinstance(drafted, str):
+        return Declined(name, drafted)
+    wrong = _screened(drafted, session, [skill for skill in skills if skill is not current])
+    if wrong:
+        return Declined(name, wrong)
+    return Accepted(drafted, current.digest if current is not None else "", proposal)
+
+
+def _unfounded(proposal: Proposal, session: Transcript) -> str:
+    """Why the proposal's quotes don't carry it; empty when they do."""
+    turns = {exchange.number: exchange for exchange in session.exchanges}
+    by_person = False
+    for quote in proposal.quotes:
+        words = _flat(quote.text)
+        if not words:
+            continue
+        exchange = turns.get(quote.turn)
+        if exchange is None or not _spoken(words, exchange):
+            return f"it quotes words that were not said in turn {quote.turn}"
+        by_person = by_person or words in _flat(exchange.said)
+    return "" if by_person else "it rests on no words of the person"
+
+
+def _spoken(words: str, exchange: Exchange) -> bool:
+    return words in _flat(exchange.said) or words in _flat(exchange.answered)
+
+
+def _added(proposal: Proposal, current: Skill | None, _: Mapping[str, Document]) -> Document | str:
+    if current is not None:
+        return f"{current.name} is there already"
+    document = Document(
+        name=proposal.name.strip(),
+        description=" ".join(proposal.description.split()),
+        body=_tidy(proposal.body),
+        category=proposal.category if proposal.category in CATEGORIES else "general",
+    )
+    return _valid(document)
+
+
+def _amended(proposal: Proposal, current: Skill | None, documents: Mapping[str, Document]) -> Document | str:
+    if current is None:
+        return "it amends a skill that is not there"
+    if current.source != "learned":
+        return f"{current.name} is {'built in' if current.source == 'builtin' else 'a person’s'}: it is not changed"
+    document = documents[current.name]
+    body = document.body
+    for edit in proposal.edits:
+        places = body.count(edit.old) if edit.old.strip() else 0
+        if places != 1:
+            found = "is not there" if places == 0 else f"is there {places} times"
+            return f"the text it replaces {found}: {_short(edit.old)}"
+        body = body.replace(edit.old, edit.new)
+    description = " ".join(proposal.description.split()) or document.description
+    amended = replace(document, body=_tidy(body), description=description)
+    if amended == document:
+        return "it changes nothing"
+    return _valid(amended)
+
+
+def _valid(document: Document) -> Document | str:
+    try:
+        check(document)
+    except SkillError as error:
+        return str(error)
+    return document
+
+
+def _screened(document: Document, session: Transcript, others: Sequence[Skill]) -> str:
+    """Why the text may not become a skill; empty when it may."""
+    findings = screen(document)
+    if findings:
+        return "; ".join(str(finding) for finding in findings[:3])
+    said = session.said()
+    for url in _URL.findall(document.body):
+        if url.rstrip(".,;:") not in said:
+            return f"it holds a link the person never gave: {_short(url)}"
+    copied = _copied_line(document.body, said, session.tool_results())
+    if copied:
+        return f"it repeats what a tool gave back: {_short(copied)}"
+    near = nearest(document.name, document.description, document.body, others)
+    if near is not None and near.duplicate:
+        return f"{near.skill.name} says the same (trigger {near.trigger:.2f}, text {near.text:.2f})"
+    return ""
+
+
+def _copied_line(body: str, said: str, tool_results: str) -> str:
+    """A line that stands in a tool's output and not in the person's words."""
+    outputs, words = _flat(tool_results), _flat(said)
+    for line in body.split("\n"):
+        flat = _flat(line.strip().lstrip("#>*-0123456789. "))
+        least = _COPIED_LINE if flat.isascii() else _COPIED_CJK
+        if len(flat) >= least and flat in outputs and flat not in words:
+            return line.strip()
+    return ""
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _tidy(body: str) -> str:
+    lines = [line.rstrip() for line in body.replace("\r\n", "\n").replace("\r", "\n").split("\n")]
+    return "\n".join(lines).strip("\n")
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else f"{text[:57]}..."
