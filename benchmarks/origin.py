@@ -78,13 +78,13 @@ class Origin(asyncio.Protocol):
         found = MODEL.search(body, 0, 400) or MODEL.search(body)
         kind, count, gap = found.groups() if found else (b"whole", None, None)
         if kind == b"burst":
-            last = int(count) - 1
+            last = int(count or 1) - 1
             chunks = [chunk(number, last) for number in range(last + 1)]
             self.write(STREAM_HEAD + b"".join(chunks) + framed(END) + b"0\r\n\r\n")
         elif kind == b"paced":
             self.write(STREAM_HEAD)
             loop = asyncio.get_running_loop()
-            self.tick(loop, loop.time(), 0, int(count) - 1, int(gap) / 1000)
+            self.tick(loop, loop.time(), 0, int(count or 1) - 1, int(gap or 10) / 1000)
         else:
             self.write(WHOLE)
 
