@@ -11,6 +11,7 @@ import errno
 import json
 import logging
 import os
+import signal
 import socket
 import sys
 import time
@@ -89,6 +90,9 @@ def _serve(loaded: Loaded, run_file: Path, listener: socket.socket) -> int:
         server.should_exit = True
 
     services.shut_down = shut_down
+    # The server raises the signal again when it is done; without a handler of ours that would end in -15, not in 0.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: shut_down())
     facts = {
         "pid": os.getpid(),
         "host": proxy.host,
