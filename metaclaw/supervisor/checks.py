@@ -38,7 +38,7 @@ def check_config(path: str, exists: bool, error: str, warnings: Sequence[str]) -
             "configuration", "warning", f"{path} is not there; defaults and environment count", "metaclaw setup"
         )
     if warnings:
-        return Check("configuration", "warning", "; ".join(warnings), "see `metaclaw config show`")
+        return Check("configuration", "warning", "; ".join(warnings))
     return Check("configuration", "ok", path)
 
 

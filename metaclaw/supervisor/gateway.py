@@ -11,7 +11,7 @@ from pathlib import Path
 from metaclaw.supervisor.process import ManagedProcess
 from metaclaw_adapters.files import private_dir, write_atomic
 
-EXIT_MEANINGS = {3: "the port is taken", 4: "the configuration is not valid"}
+EXIT_MEANINGS = {1: "it could not start", 3: "it could not listen", 4: "the configuration is not valid"}
 TERMINAL = "-"
 
 
@@ -51,13 +51,6 @@ def gateway_process(home: Path, config: Path, host: str, port: int) -> ManagedPr
 def any_gateway(home: Path) -> ManagedProcess:
     """The gateway of this state folder for whoever only looks for it or stops it: no configuration is needed."""
     return gateway_process(home, home / "config.yaml", "127.0.0.1", 0)
-
-
-def log_path(home: Path, configured: str) -> Path | None:
-    """Where the gateway's log is; None when it goes to the terminal."""
-    if configured == TERMINAL:
-        return None
-    return Path(configured).expanduser().absolute() if configured else home / "logs" / "metaclaw.log"
 
 
 def remember(home: Path, launch: Launch) -> None:

@@ -15,8 +15,8 @@ from filelock import FileLock
 from metaclaw.supervisor import platform, ports
 from metaclaw.supervisor.control import ask
 from metaclaw.supervisor.errors import NotAnswering, PortTaken, StartFailed
-from metaclaw.supervisor.observe import Absent, Observation, Running, Silent, observe
-from metaclaw.supervisor.process import ManagedProcess
+from metaclaw.supervisor.observe import Absent, Observation, Running, Silent, observe, prove
+from metaclaw.supervisor.process import ManagedProcess, read_run
 from metaclaw_adapters.files import private_dir
 
 T = TypeVar("T")
@@ -90,8 +90,10 @@ def await_health(process: ManagedProcess, child: subprocess.Popen[bytes], wait: 
         code = child.poll()
         if code is not None:
             raise _ended(process, code)
-        found = observe(process)
-        return found if isinstance(found, Running) else None
+        # The lock is not tried here: the try would hold it for an instant, just when the child wants it.
+        run = read_run(process.run_file)
+        health = prove(process, run) if run is not None else None
+        return Running(run, health) if run is not None and health is not None else None
 
     running = poll(healthy, wait)
     if running is not None:
@@ -164,7 +166,7 @@ def _taken(process: ManagedProcess) -> str:
 
 
 def _ended(process: ManagedProcess, code: int) -> StartFailed | PortTaken:
-    if code in process.exit_meanings and "port" in process.exit_meanings[code]:
+    if not ports.is_free(process.host, process.port) and ports.holder(process.port) is not None:
         return PortTaken(_taken(process))
     reason = process.exit_meanings.get(code, f"exit code {code}")
     return StartFailed(f"{process.title} ended before it was healthy: {reason}", tail(process.boot_log))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,14 +12,6 @@ from metaclaw.supervisor import ManagedProcess, Running, Silent, observe, tree
 
 STAND_IN = Path(__file__).with_name("stand_in.py")
 Make = Callable[..., ManagedProcess]
-
-
-@pytest.fixture
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @pytest.fixture
