@@ -60,6 +60,7 @@ class Edits:
     injection: Injection | None = None  # new with this request
     recalled: list[dict[str, object]] = field(default_factory=list)
     tokens: int = 0
+    left_out: frozenset[int] = frozenset()  # items beyond `max_context_tokens`
 
 
 class Recall:

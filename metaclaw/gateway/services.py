@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import logging
 import os
@@ -23,10 +24,12 @@ from metaclaw.gateway.turn import Turns
 from metaclaw.gateway.upstream.passthrough import Connections
 from metaclaw.gateway.upstream.selection import build_dispatcher
 from metaclaw.journal import Injection, Journal, JournalError, Session, SessionEnd, sqlite_url
+from metaclaw.providers import missing
 from metaclaw.skills import Library
 from metaclaw_adapters.files import private_dir
 
 _SWEEP_SECONDS = 15.0
+_LEARN_SECONDS = 20.0
 _log = logging.getLogger(__name__)
 
 
@@ -74,6 +77,8 @@ class Services:
         self.library: Library | None = None
         self.skills: SkillSource | None = None
         self.problems: dict[str, str] = {}
+        self.learning = ""  # why nothing is learned; empty when skills are written from sessions
+        self._wake = asyncio.Event()
         self.shut_down: Callable[[], None] = lambda: None
         self._tasks: list[asyncio.Task[None]] = []
         self._started = False
@@ -105,12 +110,14 @@ class Services:
             journal=journal,
             metrics=self.metrics,
             default_scope=settings.memory.scope,
+            max_tokens=settings.max_context_tokens,
             commit_wait=settings.journal.commit_wait_ms / 1000,
             end_session=self.end_session,
             clock=self.clock,
         )
         self.other_calls = OtherCalls(self.dispatcher, self.sessions, self.metrics, settings.memory.scope)
         self._spawn(self._sweep())
+        self._start_learning()
         self._started = True
 
     async def stop(self) -> None:
@@ -142,7 +149,12 @@ class Services:
         """Write down that a session has ended, and let it out of RAM."""
         self.sessions.drop(session_id)
         item = SessionEnd(session_id, reason, self.clock())
-        return self.journal.append(item) if self.journal is not None else NoJournal("no journal").append(item)
+        if self.journal is None:
+            return NoJournal("no journal").append(item)
+        future = self.journal.append(item)
+        loop = asyncio.get_running_loop()
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._wake.set))
+        return future
 
     async def models(self) -> list[dict[str, Any]]:
         """The model list that clients are shown."""
@@ -165,6 +177,7 @@ class Services:
             "mode": self.settings.mode,
             "upstreams": [{"provider": t.name, "model": t.model_id} for t in self.dispatcher.targets],
             "problems": dict(self.problems),
+            "learning": self.learning or "on",
             "waiting_for": self.waiting_for(),
             "counters": self.metrics.snapshot(),
             "journal": {
@@ -200,6 +213,30 @@ class Services:
         self.skills = SkillSource(self.library, self.settings, cache / "skill-tokens.json")
         self._spawn(self._follow_skills(self.library, self.skills))
         return [self.skills]
+
+    def _start_learning(self) -> None:
+        settings = self.settings
+        self.learning = "skills.auto_evolve is off" if not settings.skills.auto_evolve else missing(settings.llm)
+        if self.library is None or self.journal is None:
+            self.learning = "the skills or the journal are not available"
+        if not self.learning and self.library is not None and self.journal is not None:
+            self._spawn(self._learn(self.library, self.journal))
+
+    async def _learn(self, library: Library, journal: Journal) -> None:
+        """Write skills from what ended, soon after it did; a failure waits for the next round."""
+        from metaclaw.helper_llm import HelperLlm
+        from metaclaw.skills.evolution import Evolver
+
+        evolver = Evolver(library, journal, HelperLlm.from_settings(self.settings, "evolver"), self.settings)
+        while True:
+            self._wake.clear()
+            try:
+                await evolver.run_once()
+            except Exception:
+                self.metrics.count("evolution_failed")
+                _log.exception("skills could not be learned this time")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), _LEARN_SECONDS)
 
     async def _follow_skills(self, library: Library, source: SkillSource) -> None:
         try:

@@ -18,10 +18,12 @@ from metaclaw.gateway.protocols.spans import dumps, members, replace_members
 from metaclaw.gateway.recall import Recall
 from metaclaw.gateway.relay import Relay
 from metaclaw.gateway.sessions import Extent, Live, SessionTable, measure
+from metaclaw.gateway.trim import oldest_turns
 from metaclaw.gateway.upstream.base import Answer, Request, UpstreamError
 from metaclaw.gateway.upstream.dispatch import Dispatcher, Target
 from metaclaw.gateway.wire import Receive, Scope, Send, headers, respond
 from metaclaw.journal.records import Injection, Session
+from metaclaw.tokens import count
 
 _log = logging.getLogger(__name__)
 _WITHOUT_OWN: dict[str, bytes | None] = dict.fromkeys(OWN_FIELDS)
@@ -50,6 +52,7 @@ class Turns:
         metrics: Metrics,
         default_scope: str,
         commit_wait: float,
+        max_tokens: int,
         end_session: Callable[[str, str], Future[None]],
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -61,6 +64,7 @@ class Turns:
         self._metrics = metrics
         self._default_scope = default_scope
         self._commit_wait = commit_wait
+        self._max_tokens = max_tokens
         self._end_session = end_session
         self._clock = clock
 
@@ -114,6 +118,8 @@ class Turns:
             live = known or await self._conversation(request, identity, extent)
             self._enter(capture, request, live, extent)
             capture.edits = await self._recall.edit(request, live, extent)
+            if self._max_tokens:
+                capture.edits.left_out = await asyncio.to_thread(oldest_turns, request, self._max_tokens, count)
             self._metrics.count("main_calls")
         except Exception:
             self._metrics.count("prepare_failed")
@@ -230,7 +236,8 @@ class Turns:
         if request.dialect.wire == "chat" and request.stream and "stream_options" not in target.drop_fields:
             fields.update(_ask_usage(request))
         try:
-            return request.dialect.edit(request, capture.edits.items, {**fields, **capture.edits.fields})
+            edits = capture.edits
+            return request.dialect.edit(request, edits.items, {**fields, **edits.fields}, edits.left_out)
         except Exception:
             self._metrics.count("edit_failed")
             _log.exception("recalled text could not be put in; the turn goes on without it")

@@ -125,15 +125,25 @@ class Dialect(ABC):
     def error(self, status: int, message: str) -> bytes:
         """An error of our own, as a client of this dialect expects it."""
 
-    def edit(self, request: ClientRequest, items: dict[int, bytes], fields: dict[str, bytes | None]) -> bytes:
-        """The request's bytes with these items and fields exchanged; without any, the very same object."""
-        if items:
-            array = request.fields[self.items_key]
-            values = [item.raw for item in request.items]
-            fields = {**fields, self.items_key: spans.replace_elements(array, values, items)}
+    def edit(
+        self,
+        request: ClientRequest,
+        items: dict[int, bytes],
+        fields: dict[str, bytes | None],
+        left_out: frozenset[int] = frozenset(),
+    ) -> bytes:
+        """The request's bytes with items and fields exchanged or left out; without any, the very same object."""
+        if items or left_out:
+            fields = {**fields, self.items_key: self._array(request, items, left_out)}
         if not any(request.fields.get(k) != v for k, v in fields.items()):
             return request.body
         return spans.replace_members(request.body, fields)
+
+    def _array(self, request: ClientRequest, items: dict[int, bytes], left_out: frozenset[int]) -> bytes:
+        values = [items.get(index, item.raw) for index, item in enumerate(request.items)]
+        if left_out:
+            return b"[" + b",".join(v for i, v in enumerate(values) if i not in left_out) + b"]"
+        return spans.replace_elements(request.fields[self.items_key], [item.raw for item in request.items], items)
 
 
 class _ItemCache:

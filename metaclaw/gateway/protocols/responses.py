@@ -77,10 +77,10 @@ class Responses(Dialect):
             return {}, {"instructions": spans.extend_string(raw, "\n\n" + block)}
         return {}, {"instructions": spans.dumps(block)}
 
-    def edit(self, request: ClientRequest, items: dict[int, bytes], fields: dict[str, bytes | None]) -> bytes:
-        if items and request.fields["input"].lstrip()[:1] == b'"':
-            return super().edit(request, {}, {**fields, "input": items[0]})
-        return super().edit(request, items, fields)
+    def _array(self, request: ClientRequest, items: dict[int, bytes], left_out: frozenset[int]) -> bytes:
+        if request.fields["input"].lstrip()[:1] == b'"':
+            return items.get(0, request.fields["input"])
+        return super()._array(request, items, left_out)
 
     def assemble(self, data: bytes, *, stream: bool) -> Answer:
         if not stream:

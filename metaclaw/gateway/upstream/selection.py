@@ -28,7 +28,8 @@ def build_dispatcher(settings: Settings, connections: Connections, metrics: Metr
     targets: list[Target] = []
     if not problem:
         try:
-            targets = [_target(one, settings, connections) for one in (llm, *llm.fallbacks)]
+            everyone: list[Llm | Fallback] = [llm, *llm.fallbacks]
+            targets = [_target(one, settings, connections) for one in everyone]
         except ProviderError as error:
             problem = str(error)
     return Dispatcher(targets, metrics, retries=llm.retries, missing=problem)
@@ -49,17 +50,18 @@ def _upstreams(llm: Llm | Fallback, settings: Settings, connections: Connections
     """The provider's own protocols first, then ours translated into them."""
     from metaclaw.gateway.upstream.translated import Translated
 
+    idle = settings.llm.idle_timeout_seconds
     direct: Upstream
     if isinstance(llm, Llm) and llm.auth_method == "oauth_token":
         from metaclaw.gateway.upstream.vendor_cli import VendorCli
 
-        direct = VendorCli.from_settings(llm)
+        direct = VendorCli(llm.provider, llm, idle_timeout=idle)
     else:
         passthrough = _passthrough(llm, settings, connections)
         if passthrough is None:
             from metaclaw.gateway.upstream.routed import Routed
 
-            direct = Routed.from_settings(llm)
+            direct = Routed(llm.provider, llm, idle_timeout=idle)
         else:
             direct = passthrough
     spoken = [wire for wire in _CONVERSATIONS if direct.speaks(wire)]
