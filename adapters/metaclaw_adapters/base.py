@@ -26,7 +26,7 @@ class Endpoint:
     model_name: str = ""
     context_window: int = 0
     max_tokens: int = 0
-    protocol: Wire = "chat"
+    protocol: Wire | Literal[""] = "chat"
     input: tuple[str, ...] = ()  # kinds of input the model takes: "text", "image"
 
 
@@ -107,8 +107,8 @@ class Add:
     def apply(self, tree: Json) -> Json:
         """The tree with this edit made."""
         found = get(tree, self.keys)
-        items = list(found) if isinstance(found, list) else list(self.seed)
-        return tree if self.holds(tree) else with_value(tree, self.keys, [*items, self.item])
+        others = [item for item in found if not self.mine(item)] if isinstance(found, list) else list(self.seed)
+        return tree if self.holds(tree) else with_value(tree, self.keys, [*others, self.item])
 
     def holds(self, tree: Json) -> bool:
         """Is the item in the list?"""

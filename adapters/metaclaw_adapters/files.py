@@ -9,6 +9,7 @@ Exceptions:
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import os
 import stat
@@ -21,6 +22,7 @@ from pathlib import Path
 
 PRIVATE_FILE = 0o600
 PRIVATE_FOLDER = 0o700
+_UNFINISHED = ".metaclaw-tmp"
 _REPLACE_TRIES = 20
 _REPLACE_WAIT = 0.05
 
@@ -71,7 +73,7 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None, within: Pa
     before = target.stat() if target.exists() else None
     if before is not None and not stat.S_ISREG(before.st_mode):
         raise FileError(f"{target} is not a regular file")
-    handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".tmp", dir=target.parent)
+    handle, name = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=_UNFINISHED, dir=target.parent)
     temp = Path(name)
     try:
         with os.fdopen(handle, "wb") as out:
@@ -86,6 +88,12 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None, within: Pa
         temp.unlink(missing_ok=True)
         raise
     _sync_folder(target.parent)
+
+
+def sweep(path: Path) -> None:
+    """Delete what a crash in the middle of `write_atomic(path)` left beside the file. Nobody may be writing it now."""
+    for left in path.parent.glob(f".{glob.escape(path.name[:100])}.*{_UNFINISHED}"):
+        left.unlink(missing_ok=True)
 
 
 def remove(path: Path) -> None:

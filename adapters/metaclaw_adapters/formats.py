@@ -16,6 +16,7 @@ class Format:
 
     read: Callable[[bytes], Json]
     edit: Callable[[bytes, list[tuple[Keys, Json]]], bytes]
+    has_comments: Callable[[bytes], bool]
 
 
-FORMATS: Final[dict[str, Format]] = {"json5": Format(json5_text.read, json5_text.edit)}
+FORMATS: Final[dict[str, Format]] = {"json5": Format(json5_text.read, json5_text.edit, json5_text.has_comments)}

@@ -90,17 +90,22 @@ def _parse(text: str) -> Any:
 
 def _plain(node: Any) -> Json:
     from json5.loader import DefaultLoader
-    from json5.model import JSONArray, JSONObject
+    from json5.model import JSONArray, JSONObject, String
 
     if isinstance(node, JSONObject):
         return {_name(key): _plain(value) for key, value in zip(node.keys, node.values, strict=True)}
     if isinstance(node, JSONArray):
         return [_plain(value) for value in node.values]
-    return DefaultLoader().load(node)
+    return _paired(node.characters) if isinstance(node, String) else DefaultLoader().load(node)
 
 
 def _name(key: Any) -> str:
-    return str(getattr(key, "name", None) or getattr(key, "characters", ""))
+    return _paired(str(getattr(key, "name", None) or getattr(key, "characters", "")))
+
+
+def _paired(text: str) -> str:
+    """Escapes beyond the basic plane come as two halves of a character; here they are one again."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
 
 
 def _set(text: str, keys: Keys, value: Json) -> str:
@@ -163,7 +168,7 @@ def _insert(text: str, found: _Object, key: str, value: Json) -> str:
     if found.members and text[_line(text, found.members[0].start) : found.members[0].start].strip() == "":
         indent = _indent_at(text, found.members[0].start)
     newline = "" if flat else _newline(text) + indent
-    entry = f"{json.dumps(key)}: {_render(text, value, indent, flat)}"
+    entry = f"{json.dumps(key, ensure_ascii=not key.isprintable())}: {_render(text, value, indent, flat)}"
     tail = text[stop:]
     if not found.members and "\n" not in text[stop:close]:
         tail = _newline(text) + outer + text[close:]
@@ -234,8 +239,7 @@ def _newline(text: str) -> str:
 
 
 def _render(text: str, value: Json, indent: str, flat: bool) -> str:
-    if flat:
-        return json.dumps(value, ensure_ascii=False).replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    shown = json.dumps(value, ensure_ascii=False, indent=_unit(text))
-    shown = shown.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    shown = json.dumps(value, ensure_ascii=False, indent=None if flat else _unit(text))
+    if any(char in "\u2028\u2029" or "\ud800" <= char <= "\udfff" for char in shown):
+        shown = json.dumps(value, indent=None if flat else _unit(text))
     return shown.replace("\n", _newline(text) + indent)

@@ -94,7 +94,7 @@ class OpenClaw:
             edits=edits,
             within=document.path.parent,
             writer=writer,
-            before=self._checks(installation, ()),
+            before=() if document.data is None else self._checks(installation, ()),
             after=self._checks(installation, edits),
             automatic=_automatic(document.value, edits),
             secret=endpoint.api_key not in {"", NO_KEY},
@@ -237,10 +237,11 @@ def _block(config: Json, model: config_of.ModelInUse, model_id: str, endpoint: E
     flags = {"sendSessionAffinityHeaders": True, "supportsPromptCacheKey": True}
     entry["compat"] = {**(compat if isinstance(compat, dict) else {}), **flags}
     base = endpoint.base_url.rstrip("/")
+    api = _APIS[endpoint.protocol] if endpoint.protocol else config_of.api_in_use(config, model)
     return {
-        "baseUrl": base if endpoint.protocol == "messages" else f"{base}/v1",
+        "baseUrl": base if api == "anthropic-messages" else f"{base}/v1",
         "apiKey": endpoint.api_key or NO_KEY,
-        "api": _APIS[endpoint.protocol],
+        "api": api,
         "headers": {"X-Metaclaw-Client": "openclaw"},
         "models": [entry],
     }

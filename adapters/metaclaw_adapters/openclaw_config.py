@@ -21,6 +21,8 @@ BLOCK: Final[Keys] = ("models", "providers", PROVIDER)
 _GATEWAY_PORT = 18789
 _NAMES = ("openclaw.json", "clawdbot.json")
 _FOLDERS = (".openclaw", ".clawdbot")
+_SPOKEN = ("openai-completions", "anthropic-messages", "openai-responses")
+_BUILT_IN_APIS = {"anthropic": "anthropic-messages", "openai": "openai-responses"}
 _OVERRIDES: tuple[Keys, ...] = (
     (*DEFAULTS, "subagents", "model"),
     (*DEFAULTS, "heartbeat", "model"),
@@ -84,6 +86,13 @@ def model_in_use(config: Json) -> ModelInUse:
             ref = name
             break
     return ModelInUse(keys, ref, ref.partition("/")[2])
+
+
+def api_in_use(config: Json, model: ModelInUse) -> str:
+    """The wire protocol the default model is spoken to in, in OpenClaw's words."""
+    provider = model.ref.partition("/")[0]
+    api = get(config, ("models", "providers", provider, "api"))
+    return api if api in _SPOKEN else _BUILT_IN_APIS.get(provider, "openai-completions")
 
 
 def declared(config: Json, model: ModelInUse, model_id: str) -> dict[str, Json]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from dataclasses import dataclass
@@ -9,11 +10,11 @@ from pathlib import Path
 
 from .decisions import Changes, undo
 from .errors import Interfered, NotEditable, Unreadable
-from .files import digest, real_path, remove, write_atomic
+from .files import digest, real_path, remove, sweep, write_atomic
 from .formats import FORMATS
 from .manifest import FileRecord
 from .recording import is_untouched, original_value
-from .values import ABSENT, Json, describe, dotted, strings
+from .values import ABSENT, Json, describe, differences, dotted, strings, with_value
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ def write_edited(
 
 def revert(record: FileRecord) -> Reverted:
     """Undo our edits in one file. Safe wherever the wiring stopped, and safe to repeat."""
+    sweep(real_path(record.path, record.within))
     if not record.path.exists():
         gone = record.saved is not None
         return Reverted(not gone, notes=(f"{record.path} is gone; there is nothing to undo",) if gone else ())
@@ -76,22 +78,37 @@ def _restore(record: FileRecord, now: bytes) -> None:
 
 def _revert_values(record: FileRecord, now: bytes, value: Json, original: Json) -> Reverted:
     plan = undo(value, {} if original is ABSENT else original, record.edits, record.before)
-    notes = [*plan.kept]
     if plan.changes:
-        try:
-            made = FORMATS[record.format].edit(now, plan.changes)
-        except NotEditable as error:
-            places = ", ".join(dotted(keys) for keys, _ in plan.changes)
-            copy = f"; the original is {record.saved.copy}" if record.saved is not None else ""
-            raise NotEditable(f"{record.path}: {error}: take {places} out by hand{copy}") from error
+        made = _rewritten(record, now, plan.changes, original)
         _expect(record.path, now)
         write_atomic(record.path, made, mode=_mode(record), within=record.within)
     after = read_values(record.path, record.format)[1]
     prefixes = tuple(edit.prefix for edit in record.edits if edit.prefix)
-    for keys, text in strings(after):
-        if prefixes and text.startswith(prefixes):
-            notes.append(f"{dotted(keys)} still names {text}, which is gone: choose another")
+    dangling = [(keys, text) for keys, text in strings(after) if prefixes and text.startswith(prefixes)]
+    notes = [*plan.kept, *(f"{dotted(keys)} still names {text}: choose another" for keys, text in dangling)]
     return Reverted(False, diff=tuple(describe(value, after)), notes=tuple(notes))
+
+
+def _rewritten(record: FileRecord, now: bytes, changes: Changes, original: Json) -> bytes:
+    """The text to leave: the original's, with the user's edits, if the claw's writer has dropped its comments since."""
+    kind = FORMATS[record.format]
+    if record.exact and record.saved is not None and original is not ABSENT and not kind.has_comments(now):
+        target = _with_changes(kind.read(now), changes)
+        edits = [(keys, new) for keys, _, new in differences(original, target)]
+        with contextlib.suppress(NotEditable):
+            return kind.edit(record.saved.copy.read_bytes(), edits)
+    try:
+        return kind.edit(now, changes)
+    except NotEditable as error:
+        places = ", ".join(dotted(keys) for keys, _ in changes)
+        copy = f"; the original is {record.saved.copy}" if record.saved is not None else ""
+        raise NotEditable(f"{record.path}: {error}: take {places} out by hand{copy}") from error
+
+
+def _with_changes(tree: Json, changes: Changes) -> Json:
+    for keys, value in changes:
+        tree = with_value(tree, keys, value)
+    return tree
 
 
 def _mode(record: FileRecord) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -13,8 +14,8 @@ from .base import Adapter, ChangeSet, Endpoint, FileChange, Installation, Outcom
 from .commands import Completed, run
 from .decisions import apply_all, changes_for, state_of
 from .errors import AdapterError, CommandFailed, Refused
-from .files import backup, close_to_others, locked
-from .manifest import Manifest
+from .files import backup, close_to_others, locked, sweep
+from .manifest import FileRecord, Manifest
 from .recording import in_force, merged, record_for, unexpected
 from .registry import adapters
 from .reverting import read_values, revert, write_edited
@@ -52,8 +53,7 @@ class Wiring:
                 return Outcome(name, "not_wired", notes=("MetaClaw has changed nothing there",))
             reverts = [revert(record) for record in reversed(manifest.files)]
             records.discard(self._record(name))
-            if all(done.exact for done in reverts):
-                self._forget(name, manifest)
+            self._forget(manifest, keep=not all(done.exact for done in reverts))
         notes = [note for done in reverts for note in done.notes]
         diff = tuple(line for done in reverts for line in done.diff)
         if adapter := adapters().get(name):
@@ -111,16 +111,13 @@ class Wiring:
                 notes += self._write(change)
             self._run_checks(plan, "after")
         except BaseException as error:
-            for step in reversed(steps):
-                try:
-                    revert(step)
-                except (AdapterError, OSError) as failed:
-                    error.add_note(f"putting it back failed too: {failed}")
-                    raise error from None
-            if previous is None:
+            left = _put_back(steps)
+            if previous is None and not left:
                 records.discard(path)
-            else:
+            elif previous is not None:
                 records.save(previous, path)
+            if left and isinstance(error, AdapterError):
+                raise type(error)("; ".join([str(error), *left])) from error
             raise
         done = [replace(record, written=backup(record.path, path.parent)) for record in whole]
         records.save(Manifest(plan.claw, "applied", tuple(done)), path)
@@ -176,12 +173,14 @@ class Wiring:
                 states.add(state_of(read_values(record.path, record.format)[1], record.edits))
         return states.pop() if len(states) == 1 else "drifted"
 
-    def _forget(self, name: str, manifest: Manifest) -> None:
-        """Delete the copies: the claw is exactly as it was, and they hold its user's keys."""
+    def _forget(self, manifest: Manifest, *, keep: bool) -> None:
+        """Delete the copies, which hold its user's keys; keep the originals where the claw isn't exactly as it was."""
+        originals = {record.saved.copy.name for record in manifest.files if record.saved is not None}
+        sweep(self._record(manifest.claw))
         for record in manifest.files:
-            for saved in (record.saved, record.written):
-                if saved is not None and saved.copy.parent == self._folder / name:
-                    saved.copy.unlink(missing_ok=True)
+            for copy in self._record(manifest.claw).parent.glob(f"{glob.escape(record.path.name)}.*"):
+                if not keep or copy.name not in originals:
+                    copy.unlink(missing_ok=True)
 
     def _record(self, name: str) -> Path:
         return self._folder / name / "manifest.json"
@@ -190,6 +189,20 @@ class Wiring:
     def _locked(self, name: str) -> Iterator[None]:
         with locked(self._folder / name / "lock"):
             yield
+
+
+def _put_back(steps: list[FileRecord]) -> list[str]:
+    """After a failure: every file as it was a moment ago. Returns what could not be made so, and where its copy is."""
+    left = []
+    for step in reversed(steps):
+        try:
+            exact, failed = revert(replace(step, exact=True)).exact, ""
+        except (AdapterError, OSError) as error:
+            exact, failed = False, f" ({error})"
+        if not exact:
+            copy = step.saved.copy if step.saved is not None else "not needed: there was no such file"
+            left.append(f"{step.path} is not as it was before{failed}; its copy: {copy}")
+    return left
 
 
 def _diff(change: FileChange, manifest: Manifest | None) -> list[str]:
