@@ -114,8 +114,8 @@ _OPENAI_TYPE_AND_CODE: dict[Kind, tuple[str, str | None]] = {
 
 # How providers say that the prompt does not fit the context window.
 _OVERFLOW = re.compile(
-    r"prompt is too long|context[_ ]length[_ ]exceeded|maximum context length|exceed\w* (?:the )?(?:model'?s? )?"
-    r"(?:maximum )?context|context (?:window|size|limit)[^.]{0,40}exceed|input is too long|input length .{0,40}exceed"
+    r"prompt is too long|context[_ ]length[_ ]exceeded|maximum context length|exceed[^.]{0,40}\bcontext"
+    r"|context (?:window|size|limit)[^.]{0,40}exceed|input is too long|input length .{0,40}exceed"
     r"|exceeded model token limit|range of input length|exceed_context_size|reduce the length of the messages"
     r"|larger than the (?:maximum )?context|too many tokens in (?:the )?prompt|model_context_window_exceeded",
     re.IGNORECASE,
@@ -169,7 +169,7 @@ def _classified(status: int, message: str, code: str, kind_name: str, param: str
     kind = _BY_WORD.get(code) or _BY_STATUS.get(status) or _BY_WORD.get(kind_name) or "server"
     if status in (0, 400) and kind == "invalid":
         kind = _BY_WORD.get(kind_name, kind)
-    if kind not in ("rate_limit", "authentication", "billing") and is_overflow(message, code):
+    if kind not in ("rate_limit", "authentication", "billing") and is_overflow(f"{kind_name} {message}", code):
         kind = "overflow"
     status = status if 400 <= status <= 599 else _STATUS[kind]
     if not message:
