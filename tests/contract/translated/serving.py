@@ -39,7 +39,10 @@ class Provider:
         """Set the next answer: a stream for bytes, a document for a dict."""
         kind = "application/json" if isinstance(body, dict) else "text/event-stream"
         self.body = json.dumps(body).encode() if isinstance(body, dict) else body
-        self.status, self.headers = status, {"content-type": kind} | {k.replace("_", "-"): v for k, v in headers.items()}
+        self.status, self.headers = (
+            status,
+            {"content-type": kind} | {k.replace("_", "-"): v for k, v in headers.items()},
+        )
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         self.asked.append(await request.json())

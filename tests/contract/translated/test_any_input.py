@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from typing import Any, get_args
 
@@ -26,7 +27,7 @@ def _run(target: Any, source: Any, chunks: list[bytes]) -> bytes:
 
 def _cut(stream: bytes, borders: list[int]) -> list[bytes]:
     places = [0, *sorted({border % (len(stream) + 1) for border in borders}), len(stream)]
-    return [stream[a:b] for a, b in zip(places, places[1:], strict=False)]
+    return [stream[a:b] for a, b in itertools.pairwise(places)]
 
 
 def _timeless(out: bytes) -> list[Any]:
@@ -157,9 +158,41 @@ _ODD = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                "id type index delta choices message content text role name tool_calls function arguments error usage "
-                "content_block item output_index response output summary part custom input finish_reason status "
-                "reasoning_details prompt_tokens input_tokens stop_reason signature data model".split()
+                [
+                    "id",
+                    "type",
+                    "index",
+                    "delta",
+                    "choices",
+                    "message",
+                    "content",
+                    "text",
+                    "role",
+                    "name",
+                    "tool_calls",
+                    "function",
+                    "arguments",
+                    "error",
+                    "usage",
+                    "content_block",
+                    "item",
+                    "output_index",
+                    "response",
+                    "output",
+                    "summary",
+                    "part",
+                    "custom",
+                    "input",
+                    "finish_reason",
+                    "status",
+                    "reasoning_details",
+                    "prompt_tokens",
+                    "input_tokens",
+                    "stop_reason",
+                    "signature",
+                    "data",
+                    "model",
+                ]
             ),
             inner,
             max_size=5,
@@ -167,10 +200,43 @@ _ODD = st.recursive(
     ),
     max_leaves=12,
 )
+_FIELDS = st.sampled_from(
+    [
+        "messages",
+        "input",
+        "tools",
+        "system",
+        "tool_choice",
+        "stop",
+        "thinking",
+        "reasoning",
+        "text",
+        "response_format",
+        "output_config",
+        "stream_options",
+        "model",
+        "max_tokens",
+    ]
+)
 _TYPES = st.sampled_from(
-    "message_start content_block_start content_block_delta content_block_stop message_delta message_stop error ping "
-    "response.created response.output_item.added response.output_text.delta response.function_call_arguments.delta "
-    "response.output_item.done response.reasoning_summary_text.delta response.completed response.failed".split()
+    [
+        "message_start",
+        "content_block_start",
+        "content_block_delta",
+        "content_block_stop",
+        "message_delta",
+        "message_stop",
+        "error",
+        "ping",
+        "response.created",
+        "response.output_item.added",
+        "response.output_text.delta",
+        "response.function_call_arguments.delta",
+        "response.output_item.done",
+        "response.reasoning_summary_text.delta",
+        "response.completed",
+        "response.failed",
+    ]
 )
 
 
@@ -196,7 +262,6 @@ def test_garbage_is_read_without_a_fault_and_the_stream_ends(target: Any, source
 
 @pytest.mark.parametrize(("target", "source"), _PAIRS)
 @settings(max_examples=40, deadline=None)
-@given(body=st.dictionaries(st.sampled_from(["messages", "input", "tools", "system", "tool_choice", "stop", "thinking",
-    "reasoning", "text", "response_format", "output_config", "stream_options", "model", "max_tokens"]), _ODD))  # fmt: skip
+@given(body=st.dictionaries(_FIELDS, _ODD))
 def test_odd_requests_never_crash(target: Any, source: Any, body: Json) -> None:
     assert isinstance(translate_request(source, target, body), dict)

@@ -36,7 +36,9 @@ def _consume(server: Served, client: str) -> str:
         with _anthropic(server).messages.stream(model="m", max_tokens=9, messages=_ASK) as stream:
             for event in stream:
                 assert event.type not in ("message_stop", "message_delta"), "an invented stop"
-                text += event.delta.text if event.type == "content_block_delta" and event.delta.type == "text_delta" else ""
+                text += (
+                    event.delta.text if event.type == "content_block_delta" and event.delta.type == "text_delta" else ""
+                )
     return text
 
 

@@ -11,6 +11,8 @@ from metaclaw.gateway.upstream.translated import LOSSES, Untranslatable, transla
 
 Json = dict[str, Any]
 _PNG = "iVBORw0KGgo="
+_PNG_SOURCE = {"type": "base64", "media_type": "image/png", "data": _PNG}
+_PNG_URL = f"data:image/png;base64,{_PNG}"
 
 
 def _chat(**more: Any) -> Json:
@@ -25,7 +27,10 @@ _TOOL = {"type": "object", "properties": {"q": {"type": "string"}}, "required": 
 _CHAT_TOOLS = [{"type": "function", "function": {"name": "search", "description": "Find.", "parameters": _TOOL}}]
 _CHAT_LOOP: list[Json] = [
     {"role": "system", "content": "Be brief."},
-    {"role": "user", "content": [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{_PNG}"}}]},
+    {
+        "role": "user",
+        "content": [{"type": "text", "text": "What is this?"}, {"type": "image_url", "image_url": {"url": _PNG_URL}}],
+    },
     {
         "role": "assistant",
         "content": "I look.",
@@ -37,11 +42,13 @@ _CHAT_LOOP: list[Json] = [
     {"role": "tool", "tool_call_id": "functions.search:0", "content": "A"},
     {"role": "tool", "tool_call_id": "functions.search:1", "content": "B"},
     {"role": "user", "content": "Go on."},
-]  # fmt: skip
+]
 
 
 def test_a_tool_loop_goes_from_chat_to_messages() -> None:
-    body = translate_request("chat", "messages", {"model": "claude-sonnet-4-5", "messages": _CHAT_LOOP, "tools": _CHAT_TOOLS})
+    body = translate_request(
+        "chat", "messages", {"model": "claude-sonnet-4-5", "messages": _CHAT_LOOP, "tools": _CHAT_TOOLS}
+    )
     mark = {"type": "ephemeral"}
     assert body == {
         "model": "claude-sonnet-4-5",
@@ -92,7 +99,7 @@ def test_a_tool_loop_goes_from_chat_to_responses() -> None:
                 "role": "user",
                 "content": [
                     {"type": "input_text", "text": "What is this?"},
-                    {"type": "input_image", "detail": "auto", "image_url": f"data:image/png;base64,{_PNG}"},
+                    {"type": "input_image", "detail": "auto", "image_url": _PNG_URL},
                 ],
             },
             {"type": "message", "role": "assistant", "content": "I look."},
@@ -102,9 +109,7 @@ def test_a_tool_loop_goes_from_chat_to_responses() -> None:
             {"type": "function_call_output", "call_id": "functions.search:1", "output": "B"},
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Go on."}]},
         ],
-        "tools": [
-            {"type": "function", "name": "search", "description": "Find.", "parameters": _TOOL, "strict": False}
-        ],
+        "tools": [{"type": "function", "name": "search", "description": "Find.", "parameters": _TOOL, "strict": False}],
     }
 
 
@@ -147,7 +152,7 @@ def test_claude_codes_request_goes_to_chat() -> None:
                             "is_error": True,
                             "content": [
                                 {"type": "text", "text": "no such file"},
-                                {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": _PNG}},
+                                {"type": "image", "source": _PNG_SOURCE},
                             ],
                         },
                         {"type": "text", "text": "<recalled>"},
@@ -155,7 +160,7 @@ def test_claude_codes_request_goes_to_chat() -> None:
                 },
             ],
         },
-    )  # fmt: skip
+    )
     assert body == {
         "model": "kimi-k2.5",
         "max_tokens": 32_000,
@@ -182,7 +187,7 @@ def test_claude_codes_request_goes_to_chat() -> None:
                 "role": "user",
                 "content": [
                     {"type": "text", "text": "Attached to the result of tool call functions.Bash:0:"},
-                    {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{_PNG}"}},
+                    {"type": "image_url", "image_url": {"url": _PNG_URL}},
                     {"type": "text", "text": "<recalled>"},
                 ],
             },
@@ -197,12 +202,27 @@ def test_codexs_request_goes_to_chat_and_messages() -> None:
         "input": [
             {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "Sandbox: on."}]},
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Fix it."}]},
-            {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Hm."}], "encrypted_content": "gAAA"},
+            {
+                "type": "reasoning",
+                "id": "rs_1",
+                "summary": [{"type": "summary_text", "text": "Hm."}],
+                "encrypted_content": "gAAA",
+            },
             {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I fix."}]},
             {"type": "custom_tool_call", "call_id": "call_1", "name": "apply_patch", "input": "*** Begin"},
-            {"type": "function_call", "call_id": "call_2", "name": "query", "namespace": "mcp__db__", "arguments": "{}"},
+            {
+                "type": "function_call",
+                "call_id": "call_2",
+                "name": "query",
+                "namespace": "mcp__db__",
+                "arguments": "{}",
+            },
             {"type": "custom_tool_call_output", "call_id": "call_1", "output": "ok"},
-            {"type": "function_call_output", "call_id": "call_2", "output": [{"type": "input_image", "image_url": f"data:image/png;base64,{_PNG}"}]},
+            {
+                "type": "function_call_output",
+                "call_id": "call_2",
+                "output": [{"type": "input_image", "image_url": _PNG_URL}],
+            },
         ],
         "tools": [{"type": "custom", "name": "apply_patch", "description": "Patch."}, {"type": "local_shell"}],
         "tool_choice": "auto",
@@ -214,7 +234,7 @@ def test_codexs_request_goes_to_chat_and_messages() -> None:
         "prompt_cache_key": "thread-1",
         "text": {"verbosity": "low"},
         "client_metadata": {"x": "y"},
-    }  # fmt: skip
+    }
     chat = translate_request("responses", "chat", body)
     assert [m["role"] for m in chat["messages"]] == ["system", "user", "assistant", "tool", "tool", "user"]
     assert chat["messages"][0]["content"] == "You are Codex.\n\nSandbox: on."
@@ -281,16 +301,31 @@ def test_a_schema_for_the_answer_is_kept() -> None:
     ("model", "more", "thinking", "effort"),
     [
         ("claude-sonnet-4-5", {"reasoning_effort": "high"}, {"type": "enabled", "budget_tokens": 24_576}, None),
-        ("claude-sonnet-4-5", {"reasoning_effort": "high", "max_tokens": 4000}, {"type": "enabled", "budget_tokens": 2000}, None),
+        (
+            "claude-sonnet-4-5",
+            {"reasoning_effort": "high", "max_tokens": 4000},
+            {"type": "enabled", "budget_tokens": 2000},
+            None,
+        ),
         ("claude-sonnet-4-5", {"reasoning_effort": "low", "max_tokens": 1000}, None, None),
         ("claude-sonnet-4-5", {"reasoning_effort": "none"}, None, None),
         ("claude-opus-4-6", {"reasoning_effort": "xhigh"}, {"type": "adaptive"}, "high"),
         ("claude-opus-4-7", {"reasoning_effort": "xhigh"}, {"type": "adaptive"}, "xhigh"),
         ("claude-3-5-sonnet-20241022", {"reasoning_effort": "high"}, None, None),
-        ("claude-sonnet-4-5", {"thinking": {"type": "enabled", "budget_tokens": 5000}}, {"type": "enabled", "budget_tokens": 5000}, None),
-        ("claude-sonnet-4-5", {"reasoning_effort": "high", "tools": _CHAT_TOOLS, "tool_choice": "required"}, None, None),
+        (
+            "claude-sonnet-4-5",
+            {"thinking": {"type": "enabled", "budget_tokens": 5000}},
+            {"type": "enabled", "budget_tokens": 5000},
+            None,
+        ),
+        (
+            "claude-sonnet-4-5",
+            {"reasoning_effort": "high", "tools": _CHAT_TOOLS, "tool_choice": "required"},
+            None,
+            None,
+        ),
     ],
-)  # fmt: skip
+)
 def test_thinking_is_asked_for_in_a_form_that_the_model_accepts(
     model: str, more: Json, thinking: Json | None, effort: str | None
 ) -> None:
@@ -315,7 +350,10 @@ def test_only_its_own_signatures_go_to_a_provider() -> None:
     items = translate_request("chat", "responses", _chat(messages=[{"role": "user", "content": "?"}, said]))["input"]
     assert [item["type"] for item in items] == ["message", "message"]
     signed = {"type": "thinking", "thinking": "Hm.", "signature": "anthropics own"}
-    turns = [{"role": "user", "content": "?"}, {"role": "assistant", "content": [signed, {"type": "text", "text": "Yes."}]}]
+    turns = [
+        {"role": "user", "content": "?"},
+        {"role": "assistant", "content": [signed, {"type": "text", "text": "Yes."}]},
+    ]
     items = translate_request("messages", "responses", _messages(messages=turns))["input"]
     assert [item["type"] for item in items] == ["message", "message"]
 

@@ -220,7 +220,12 @@ def test_a_free_text_tool_is_called_through_a_chat_provider(chat_provider: Serve
     stream = _openai(chat_provider).responses.create(model="m", input="Patch it.", tools=tools, stream=True)
     events = {event.type: event for event in stream}
     custom, call = events["response.completed"].response.output
-    assert (custom.type, custom.name, custom.call_id, custom.input) == ("custom_tool_call", "apply_patch", "call_p", patch)
+    assert (custom.type, custom.name, custom.call_id, custom.input) == (
+        "custom_tool_call",
+        "apply_patch",
+        "call_p",
+        patch,
+    )
     assert (call.name, call.namespace, call.call_id) == ("query", "mcp__db__", "call_m")
     assert events["response.custom_tool_call_input.done"].input == patch
     assert [t["function"]["name"] for t in chat_provider.provider.asked[-1]["tools"]] == [

@@ -92,7 +92,7 @@ class _Exchange:
         if streamed and wanted:
             translator = StreamTranslator(self._target, self._source, request=self._body)
             body = _Translation(answer, translator, self._plain)
-            return replace(answer, headers=answer_headers(answer.headers, _EVENTS), chunks=body)
+            return self._answered(answer.status, _EVENTS, body)
         collected = await (self._collect_stream() if streamed else self._collect_json())
         if collected.failure:
             return await self._failed(collected.failure)
@@ -128,9 +128,11 @@ class _Exchange:
 
     async def _whole(self, status: int, content_type: str, body: bytes) -> Answer:
         await self._answer.aclose()
-        return replace(
-            self._answer, status=status, headers=answer_headers(self._answer.headers, content_type), chunks=_once(body)
-        )
+        return self._answered(status, content_type, _once(body))
+
+    def _answered(self, status: int, content_type: str, chunks: AsyncIterator[bytes]) -> Answer:
+        answer = self._answer
+        return Answer(status, answer_headers(answer.headers, content_type), chunks, answer.upstream, answer.model)
 
     async def _read(self, limit: int = 0) -> bytes:
         pieces: list[bytes] = []
