@@ -335,6 +335,18 @@ def test_thinking_is_asked_for_in_a_form_that_the_model_accepts(
     assert ("temperature" in body) is (thinking is None)
 
 
+def test_an_effort_goes_only_to_models_that_take_one() -> None:
+    """A client that always thinks (Claude Code) must not be refused by a model that cannot."""
+    thinks = _messages(thinking={"type": "enabled", "budget_tokens": 31_999})
+    assert "reasoning_effort" not in translate_request("messages", "chat", {**thinks, "model": "gpt-4.1"})
+    assert translate_request("messages", "chat", {**thinks, "model": "gpt-5.2"})["reasoning_effort"] == "high"
+    assert "reasoning" not in translate_request("messages", "responses", {**thinks, "model": "gpt-4.1"})
+    asked = translate_request("messages", "responses", {**thinks, "model": "gpt-5.2"})
+    assert asked["reasoning"] == {"effort": "high", "summary": "auto"}
+    said = _messages(output_config={"effort": "low"})
+    assert translate_request("messages", "chat", said)["reasoning_effort"] == "low"
+
+
 def test_thinking_is_off_in_a_loop_whose_thinking_is_lost() -> None:
     lost = translate_request(
         "chat", "messages", {"model": "claude-sonnet-4-5", "reasoning_effort": "high", "messages": _CHAT_LOOP[:-1]}

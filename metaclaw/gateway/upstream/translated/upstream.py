@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import zlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
@@ -11,9 +12,12 @@ from metaclaw.gateway.upstream.translated.answer import Collected, collect
 from metaclaw.gateway.upstream.translated.dialects import dialect, is_dialect
 from metaclaw.gateway.upstream.translated.failures import Failure, client_status, read_error_bytes
 from metaclaw.gateway.upstream.translated.headers import answer_headers, header, request_headers
+from metaclaw.gateway.upstream.translated.losses import LOSSES
 from metaclaw.gateway.upstream.translated.payload import Json, Malformed, decode, encode
 from metaclaw.gateway.upstream.translated.stream import StreamTranslator
 from metaclaw.gateway.upstream.translated.translate import read_answer, translate_request
+
+_log = logging.getLogger(__name__)
 
 _EVENTS = "text/event-stream"
 _JSON = "application/json"
@@ -38,7 +42,12 @@ class Translated:
         """Send the request in the upstream's protocol. Raises UpstreamError, with 400 for what cannot be translated."""
         source, target = request.wire, self._target
         body = _request_body(request)
-        translated = translate_request(source, target, body)
+        try:
+            translated = translate_request(source, target, body)
+        except UpstreamError:
+            raise
+        except Exception as error:
+            raise _fault(error) from error
         answer = await self._inner.send(
             replace(
                 request,
@@ -51,13 +60,22 @@ class Translated:
         )
         try:
             return await _Exchange(source, target, body, answer).translated()
-        except BaseException:
+        except BaseException as error:
             await answer.aclose()
-            raise
+            if isinstance(error, UpstreamError) or not isinstance(error, Exception):
+                raise
+            raise _fault(error) from error
 
     async def aclose(self) -> None:
         """Close the inner upstream."""
         await self._inner.aclose()
+
+
+def _fault(error: Exception) -> UpstreamError:
+    """A fault of ours: counted, logged, and told in plain words."""
+    LOSSES.note("fault in a translation")
+    _log.warning("Translating a call failed: %s", type(error).__name__, exc_info=error)
+    return UpstreamError(502, "this call could not be translated for the model's provider; the log says more")
 
 
 def _request_body(request: Request) -> Json:

@@ -132,7 +132,10 @@ class AnswerReader:
         if kind == "signature_delta":
             block.signature += as_text(delta.get("signature"))
             return []
-        text = as_text(delta.get(_DELTAS.get(kind, "")))
+        if kind not in _DELTAS:
+            LOSSES.note("messages answer delta of another type")
+            return []
+        text = as_text(delta.get(_DELTAS[kind]))
         if not text:
             return []
         block.grown = True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from metaclaw.gateway.upstream.translated.losses import LOSSES
-from metaclaw.gateway.upstream.translated.models import effort_of, is_openai_reasoning
+from metaclaw.gateway.upstream.translated.models import effort_of, is_openai_reasoning, takes_effort
 from metaclaw.gateway.upstream.translated.parts import (
     Choice,
     Format,
@@ -61,6 +61,8 @@ def _reasoning_settings(prompt: Prompt) -> Json | None:
         return None
     if thinking.off:
         return {"effort": "none"} if "gpt-5." in prompt.model else None
+    if not thinking.effort and not takes_effort(prompt.model):
+        return None  # a mere budget is not worth a 400 from a model that doesn't reason
     effort = effort_of(thinking)
     return {"effort": effort, "summary": "auto"} if effort else {"summary": "auto"}
 
