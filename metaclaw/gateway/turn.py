@@ -85,18 +85,26 @@ class Turns:
             stream=request.stream,
             model=request.model,
         )
-        work = asyncio.ensure_future(self._answer(send, request, outgoing, capture, identity))
-        watch = asyncio.ensure_future(_left(receive))
-        try:
-            await asyncio.wait((work, watch), return_when=asyncio.FIRST_COMPLETED)
-            if not work.done():
+        task = asyncio.current_task()
+        assert task is not None
+
+        def left(watch: asyncio.Task[None]) -> None:
+            if not watch.cancelled():
                 capture.aborted = True
-                self._metrics.count("client_left")
-                work.cancel()
-            await asyncio.gather(work, return_exceptions=not work.done())
+                task.cancel()
+
+        watch = asyncio.ensure_future(_left(receive))
+        watch.add_done_callback(left)
+        try:
+            await self._answer(send, request, outgoing, capture, identity)
+        except asyncio.CancelledError:
+            if not capture.aborted:
+                raise
+            task.uncancel()
+            self._metrics.count("client_left")
         finally:
+            watch.remove_done_callback(left)
             watch.cancel()
-            work.cancel()
 
     async def _prepare(self, request: ClientRequest, client_headers: dict[str, str]) -> tuple[Capture, Identity]:
         """Find the conversation and what to recall; trouble here leaves a request that is simply passed on."""
