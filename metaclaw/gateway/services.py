@@ -30,6 +30,7 @@ from metaclaw_adapters.files import private_dir
 
 _SWEEP_SECONDS = 15.0
 _LEARN_SECONDS = 20.0
+_TELL_SECONDS = 30.0
 _log = logging.getLogger(__name__)
 
 
@@ -82,6 +83,8 @@ class Services:
         self.shut_down: Callable[[], None] = lambda: None
         self._tasks: list[asyncio.Task[None]] = []
         self._started = False
+        self._unwritten = 0
+        self._unwritten_told = -_TELL_SECONDS
 
     async def start(self) -> None:
         """Open what can be opened; what can't is told and the rest runs."""
@@ -263,7 +266,11 @@ class Services:
 
     def _not_written(self, error: BaseException) -> None:
         self.metrics.count("journal_failed")
-        _log.error("a call was not recorded: %s", error)
+        self._unwritten += 1
+        now = time.monotonic()
+        if now - self._unwritten_told >= _TELL_SECONDS:  # one line for a burst, not one for each call
+            _log.error("%d calls were not recorded: %s", self._unwritten, error)
+            self._unwritten, self._unwritten_told = 0, now
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         self._tasks.append(asyncio.ensure_future(work))
