@@ -42,7 +42,7 @@ KeyName = typer.Argument(metavar="KEY", help="A key such as `proxy.port`.", auto
 
 @app.command("show")
 def show_all(
-    section: str = typer.Argument("", metavar="[SECTION]", help="Only this section."),
+    section: str = typer.Argument("", metavar="SECTION", help="Only this section."),
     changed: bool = typer.Option(False, "--changed", help="Only what differs from the default."),
     json: bool = JsonFlag,
 ) -> None:
@@ -155,7 +155,7 @@ def edit() -> None:
 
 @app.command()
 def validate(
-    file: Path = typer.Argument(None, metavar="[FILE]", help="Another file than the one in use."), json: bool = JsonFlag
+    file: Path = typer.Argument(None, metavar="FILE", help="Another file than the one in use."), json: bool = JsonFlag
 ) -> None:
     """Check the file; every fault in one line, with its place."""
     checked = ConfigFile(file)

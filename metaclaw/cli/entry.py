@@ -103,7 +103,7 @@ def run(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         # The reader has gone, as in `| head`: nothing to tell, and nothing to flush at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return 1
     except Exception as error:  # the last boundary: a user sees a line, never a traceback
         return _fault(error)
 

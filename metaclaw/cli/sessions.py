@@ -25,12 +25,12 @@ Id = typer.Argument(metavar="ID", help="A session's id, from `sessions list`.")
 
 @app.command("list")
 def list_(
-    limit: int = typer.Option(20, min=1, max=1000, help="Most sessions shown."),
+    limit: int = typer.Option(20, min=1, max=1000, metavar="N", help="Most sessions shown."),
     open_only: bool = typer.Option(False, "--open", help="Only those that have not ended."),
     json: bool = JsonFlag,
 ) -> None:
     """List conversations, the newest first."""
-    with _journal() as journal:
+    with open_journal() as journal:
         found = journal.sessions(limit=limit, active=True if open_only else None) if journal else []
     if json:
         show([_session(session) for session in found], as_json=True)
@@ -53,7 +53,7 @@ def list_(
 @app.command("show")
 def show_one(id: str = Id, json: bool = JsonFlag) -> None:
     """Show a conversation: what was said, and what was recalled."""
-    with _journal() as journal:
+    with open_journal() as journal:
         session = _known(journal, id)
         found = journal.turns(id, limit=_ALL) if journal else []
     if json:
@@ -76,12 +76,12 @@ def show_one(id: str = Id, json: bool = JsonFlag) -> None:
 @app.command()
 def turns(
     id: str = Id,
-    limit: int = typer.Option(50, min=1, max=10_000, help="Most turns shown."),
-    after: int = typer.Option(0, min=0, help="Only turns behind this number."),
+    limit: int = typer.Option(50, min=1, max=10_000, metavar="N", help="Most turns shown."),
+    after: int = typer.Option(0, min=0, metavar="N", help="Only turns behind this number."),
     json: bool = JsonFlag,
 ) -> None:
     """List the turns of a conversation."""
-    with _journal() as journal:
+    with open_journal() as journal:
         _known(journal, id)
         found = journal.turns(id, limit=limit, after=after) if journal else []
     if json:
@@ -110,7 +110,7 @@ def close(id: str = Id, json: bool = JsonFlag) -> None:
     from metaclaw.supervisor import Absent, Running, ask, observe
     from metaclaw.supervisor.gateway import any_gateway
 
-    with _journal() as journal:
+    with open_journal() as journal:
         session = _known(journal, id)
         already = session.ended_at is not None
         if not already:
@@ -150,7 +150,7 @@ def _end(journal: Journal | None, session: Session) -> Session:
 
 
 @contextmanager
-def _journal() -> Iterator[Journal | None]:
+def open_journal() -> Iterator[Journal | None]:
     """The journal, or None while there is none: reading makes no file."""
     from metaclaw.cli.site import open_site
     from metaclaw.config import home

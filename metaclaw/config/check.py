@@ -29,7 +29,7 @@ def rename_old(document: Document) -> list[str]:
         place, last = _holder(document.values, retired)
         if last in place:
             del place[last]
-            warnings.append(str(document.problem(retired, "has no effect any more; remove it")))
+            warnings.append(str(document.problem(retired, "has no effect any more; remove it", at_key=True)))
     return warnings
 
 
@@ -76,7 +76,7 @@ def _unknown(values: dict[str, Any], model: type[Section], prefix: str, document
         if field is None:
             del values[name]
             text = "write it nested, not with dots" if dotted in keys() else unknown_key(dotted, [*keys(), *OLD_NAMES])
-            yield document.problem(dotted, text)
+            yield document.problem(dotted, text, at_key=True)
         elif is_section(field.annotation):
             if isinstance(values[name], dict):
                 yield from _unknown(values[name], cast(type[Section], field.annotation), f"{dotted}.", document)
@@ -100,7 +100,8 @@ def validate(
 
 
 def _faults(error: ValidationError, place: Callable[[str, str], Problem]) -> Iterator[Problem]:
-    for fault in error.errors(include_url=False):
+    # An unknown key first: a missing one beside it is most likely the one that was meant.
+    for fault in sorted(error.errors(include_url=False), key=lambda fault: fault["type"] != "extra_forbidden"):
         context = fault.get("ctx", {})
         key = ".".join(str(part) for part in fault["loc"]) or str(context.get("key", ""))
         yield place(key, _words(key, fault["type"], fault["msg"], context, fault.get("input")))

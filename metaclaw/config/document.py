@@ -27,16 +27,15 @@ class Document:
     values: dict[str, Any] = field(default_factory=dict)
     nodes: dict[str, tuple[Node, Node]] = field(default_factory=dict)
 
-    def problem(self, key: str, text: str) -> Problem:
-        """A fault of a key, at the place where the key, or the nearest section around it, stands."""
+    def problem(self, key: str, text: str, *, at_key: bool = False) -> Problem:
+        """A fault of a key, at its value (or the key itself), or at the nearest section around it."""
         name = key
         while name and name not in self.nodes:
             name = name.rpartition(".")[0]
         if not name:
             return Problem(text, key=key, source=self.source)
-        mark = self.nodes[name][1 if name == key else 0].start_mark
-        if _is_empty(self.nodes[name][1]):
-            mark = self.nodes[name][0].start_mark
+        key_node, value = self.nodes[name]
+        mark = (key_node if at_key or name != key or _is_empty(value) else value).start_mark
         return Problem(text, key=key, source=self.source, line=mark.line + 1, column=mark.column + 1)
 
 

@@ -48,7 +48,7 @@ def _verified(document: Document, text: str, key: str, value: Any) -> str:
         after = parse_document(text, document.source)
     except ConfigError:
         raise _refused(document, key) from None
-    wanted = copy.deepcopy(parse_document(document.text, document.source).values)
+    wanted = copy.deepcopy(document.values)
     place = wanted
     *path, last = key.split(".")
     for part in path:

@@ -14,30 +14,11 @@ from metaclaw.config.edit import with_value, without
 from metaclaw.config.problems import ConfigError
 from metaclaw.config.scalar import render
 
-TEXTS = st.text(st.characters(codec="utf-8"), max_size=20) | st.sampled_from(
-    ["0012345", "23:00", "1e3", "yes", "null", "~", "", " x ", "a: b", "a #b", "- x", "https://x.example.com:8/v1?a=b"]
-    + [
-        "C:\\x",
-        "'",
-        '"',
-        "{a}",
-        "[",
-        "&a",
-        "*a",
-        "!t",
-        "%",
-        "@",
-        "`",
-        "|",
-        ">",
-        "é",
-        "😀",
-        "2026-12-01",
-        "a,b",
-        "=",
-        "<<",
-    ]
+TRICKY = (
+    "0012345|23:00|1e3|yes|null|~|| x |a: b|a #b|- x|https://x.example.com:8/v1?a=b|C:\\x|'|\"|{a}|[|&a|*a|!t|%|@|`|>|é|😀"
+    "|2026-12-01|a,b|=|<<|0x1F|1_000|.5|+1|.inf|NaN|No|---|...|?|:|a:|#a|\\n|\t|\r\n|\u2028|\ufeff|\x85|\xa0|\x00|\x7f"
 )
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=20) | st.sampled_from([*TRICKY.split("|"), "|"])
 NUMBERS = st.integers(-(10**6), 10**6) | st.booleans()
 VALUES = TEXTS | NUMBERS | st.lists(TEXTS, max_size=3)
 NAMES = ["llm", "proxy", "skills", "mode", "api_key", "port", "host", "dir"]
@@ -98,7 +79,7 @@ def look(text: str, key: str) -> object:
     return place
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(files(), st.data())
 def test_setting_a_key_that_is_there_changes_its_line_and_no_other_byte(made: File, data: st.DataObject) -> None:
     leaves = [key for key in made.places if not any(other.startswith(f"{key}.") for other in made.places)]
@@ -117,7 +98,7 @@ def test_setting_a_key_that_is_there_changes_its_line_and_no_other_byte(made: Fi
         assert after[: len(after) - len(before) + last].endswith(made.comments[key])
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(files(), st.sampled_from(NAMES), st.sampled_from(NAMES), VALUES)
 def test_a_new_key_is_added_and_taken_out_again_without_a_trace(
     made: File, section: str, name: str, value: object
@@ -135,7 +116,7 @@ def test_a_new_key_is_added_and_taken_out_again_without_a_trace(
     assert without(parse_document(after, "config.yaml"), key) in (before, kept)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(TEXTS, st.sampled_from([None, '"', "'"]))
 def test_any_text_is_read_back_as_the_same_text(value: str, quote: str | None) -> None:
     written = f"key: {render(value, quote)}\n"
@@ -149,7 +130,7 @@ def test_any_text_is_read_back_as_the_same_text(value: str, quote: str | None) -
 @pytest.mark.parametrize(
     ("before", "key", "value", "after"),
     [
-        ("llm:\n  # your key\n  api_key: 0012345   # mine\n", "llm.api_key", "007", 'llm:\n  # your key\n  api_key: "007"   # mine\n'),
+        ("llm:\n  # a\n  api_key: 0012345   # b\n", "llm.api_key", "007", 'llm:\n  # a\n  api_key: "007"   # b\n'),
         ("proxy: {port: 30000, host: 127.0.0.1,} # x\n", "proxy.port", 4, "proxy: {port: 4, host: 127.0.0.1,} # x\n"),
         ("proxy: {port: 1}\n", "proxy.host", "::1", 'proxy: {port: 1, host: "::1"}\n'),
         ("proxy: {}\n", "proxy.port", 1, "proxy: {port: 1}\n"),
@@ -158,7 +139,7 @@ def test_any_text_is_read_back_as_the_same_text(value: str, quote: str | None) -
         ("llm: null  # later\nmode: rl\n", "llm.model_id", "m", "llm:  # later\n  model_id: m\nmode: rl\n"),
         ("llm:\n    a: 1\n\n# end\n", "llm.b", "m", "llm:\n    a: 1\n    b: m\n\n# end\n"),
         ("\ufeffmode: rl\r\n", "proxy.port", 5, "\ufeffmode: rl\r\nproxy:\r\n  port: 5\r\n"),
-        ("scheduler:\n  enabled: true\n", "scheduler.calendar.enabled", True, "scheduler:\n  enabled: true\n  calendar:\n    enabled: true\n"),
+        ("a:\n  b: 1\n", "a.calendar.enabled", True, "a:\n  b: 1\n  calendar:\n    enabled: true\n"),
         ("# only a comment", "mode", "rl", "# only a comment\nmode: rl\n"),
         ("", "mode", "rl", "mode: rl\n"),
         ("---\nmode: rl\n...\n", "log.level", "debug", "---\nmode: rl\nlog:\n  level: debug\n...\n"),
