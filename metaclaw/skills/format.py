@@ -104,7 +104,7 @@ def write(document: Document) -> bytes:
     """The bytes of a SKILL.md that keeps to the specification. Raises BadName or FormatError."""
     check(document)
     metadata = {"category": document.category, **document.metadata}
-    lines = ["---", f"name: {document.name}", f"description: {_scalar(document.description)}"]
+    lines = ["---", f"name: {_scalar(document.name)}", f"description: {_scalar(document.description)}"]
     for key, value in (("license", document.license), ("compatibility", document.compatibility)):
         if value:
             lines.append(f"{key}: {_scalar(value)}")
