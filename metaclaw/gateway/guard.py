@@ -18,9 +18,10 @@ _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 class Guard:
     """Stands in front of every route."""
 
-    def __init__(self, app: App, settings: Settings) -> None:
+    def __init__(self, app: App, settings: Settings, token: str) -> None:
         proxy = settings.proxy
         self._app = app
+        self._token = token.encode()  # the run token, known to whoever may read the state folder
         self._key = proxy.api_key.get_secret_value().encode()
         self._passes_credentials = settings.llm.auth_method == "passthrough"
         own = f"[{proxy.host}]" if ":" in proxy.host and not proxy.host.startswith("[") else proxy.host
@@ -54,6 +55,8 @@ class Guard:
         return 0, ""
 
     def _has_key(self, client: dict[str, str]) -> bool:
+        if hmac.compare_digest(client.get("x-metaclaw-token", "").encode("utf-8", "replace"), self._token):
+            return True
         given = [client.get("x-metaclaw-key", "")]
         if not self._passes_credentials:  # else these two are the upstream's
             given += [client.get("authorization", "").removeprefix("Bearer "), client.get("x-api-key", "")]

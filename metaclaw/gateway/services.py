@@ -227,10 +227,10 @@ class Services:
 
     async def _learn(self, library: Library, journal: Journal) -> None:
         """Write skills from what ended, soon after it did; a failure waits for the next round."""
-        from metaclaw.helper_llm import HelperLlm
+        from metaclaw.helper_process import HelperProcess
         from metaclaw.skills.evolution import Evolver
 
-        evolver = Evolver(library, journal, HelperLlm.from_settings(self.settings, "evolver"), self.settings)
+        evolver = Evolver(library, journal, HelperProcess(self.loaded.path, "evolver"), self.settings)
         while True:
             self._wake.clear()
             try:
