@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from metaclaw.journal import Call, Journal, Message, Session, Usage, sqlite_url
+from metaclaw.supervisor import Running, observe
+from metaclaw.supervisor.gateway import any_gateway
 from tests.unit.cli.conftest import Metaclaw
 
 
@@ -102,3 +108,25 @@ def test_a_file_that_is_no_journal_is_told_in_one_line(metaclaw: Metaclaw, state
     assert ran.err.startswith("metaclaw: ")
     assert "Traceback" not in ran.err
     assert ran.err.count("\n") == 1
+
+
+def test_a_running_gateway_is_told_even_when_it_wants_a_key(metaclaw: Metaclaw, journal: Path, free_port: int) -> None:
+    environ = {
+        **os.environ,
+        "METACLAW_PROXY_PORT": str(free_port),
+        "METACLAW_PROXY_API_KEY": "sk-gate",
+        "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
+    }
+    gateway = subprocess.Popen([sys.executable, "-m", "metaclaw.gateway"], env=environ)
+    try:
+        deadline = time.monotonic() + 30
+        while not isinstance(observe(any_gateway(journal.parent)), Running):
+            assert gateway.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert metaclaw("sessions", "close", "first").out == "first is ended\n"
+    finally:
+        gateway.terminate()
+        gateway.wait(30)
+    assert json.loads(metaclaw("sessions", "show", "first", "--json").out)["end_reason"] == "closed"
+    assert "sk-gate" not in (journal.parent / "logs" / "metaclaw.log").read_text(encoding="utf-8")
