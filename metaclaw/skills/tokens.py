@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from metaclaw.skills.vocabulary import UNSPACED, Vocabulary, fold, stem, vocabulary
 
@@ -34,7 +35,7 @@ def terms(text: str) -> list[str]:
         if unspaced:
             result.extend(_unspaced_terms(run, lists))
         else:
-            result.extend(_word_terms(run, foreign, lists))
+            result.extend(_word_terms(run, foreign))
     return result
 
 
@@ -45,19 +46,17 @@ def _foreign(found: list[tuple[bool, str]], lists: Vocabulary) -> bool:
     return others >= english
 
 
-def _word_terms(word: str, foreign: bool, lists: Vocabulary) -> Iterator[str]:
+@lru_cache(maxsize=16384)
+def _word_terms(word: str, foreign: bool) -> tuple[str, ...]:
+    lists = vocabulary()
     if word in lists.english_stop or word in lists.other_stop or len(word) > _LONG_WORD:
-        return
+        return ()
     if len(word) == 1 and not word.isalpha():
-        return
+        return ()
     if word.endswith(("'s", "’s")):
         word = word[:-2]
-    if foreign or not word.isascii():
-        concept = lists.concept(word)
-        if concept:
-            yield from concept
-            return
-    yield stem(word)
+    concept = lists.concept(word) if foreign or not word.isascii() else ()
+    return concept or (stem(word),)
 
 
 def _unspaced_terms(run: str, lists: Vocabulary) -> Iterator[str]:
