@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, urlsplit, urlunsplit
@@ -63,11 +63,15 @@ class BaseUrl:
             path += "/v1"
         return urlunsplit(self.url._replace(path=path + _SUFFIX[wire]))
 
+    def without_user(self) -> BaseUrl:
+        """The same address without a user and password in it."""
+        return replace(self, url=self.url._replace(netloc=self.url.netloc.rpartition("@")[2]))
+
     @property
     def place(self) -> tuple[str, str]:
         """Host and path without a version at its end: what tells one address from another."""
         path = self.url.path.rpartition("/")[0] if _versioned(self.url.path) else self.url.path
-        return self.url.netloc.lower(), path
+        return self.url.netloc.rpartition("@")[2].lower(), path
 
 
 def parse(text: str) -> BaseUrl:

@@ -91,6 +91,16 @@ class HelperLlm:
         """The configured model."""
         return self._llm.model_id
 
+    def missing(self) -> str:
+        """What keeps the model from being asked, in one line; empty when nothing does."""
+        if self._llm.auth_method == "oauth_token":
+            return "" if program_for(self._llm.provider) else f"{self._llm.provider} has no subscription program"
+        try:
+            self._address()
+        except HelperError as error:
+            return str(error)
+        return ""
+
     async def complete(
         self,
         messages: Sequence[Mapping[str, Any]],

@@ -216,9 +216,11 @@ def provider_of(llm: Llm | Fallback) -> ProviderInfo:
 
 def _given(llm: Llm | Fallback) -> BaseUrl:
     try:
-        return base_url.parse(llm.api_base)
+        address = base_url.parse(llm.api_base)
     except base_url.BaseUrlError as error:
         raise ProviderError(f"llm.api_base: {error}") from None
+    # A user in the URL and a key are two ways to say who asks; HTTP clients refuse both at once.
+    return address.without_user() if llm.api_key.get_secret_value() else address
 
 
 def _site(info: ProviderInfo, address: BaseUrl) -> Bases | None:

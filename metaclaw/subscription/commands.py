@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from metaclaw.providers import PROVIDERS
+
 INSTRUCTIONS = "instructions.md"
 _MODEL = re.compile(r"^[A-Za-z0-9][\w.:/@\[\]-]{0,199}$")
 # Nothing of these reaches the program: keys that would be used in place of the subscription, addresses that could lead
@@ -151,12 +153,11 @@ PROGRAMS: Mapping[str, Program] = MappingProxyType(
         ),
     }
 )  # fmt: skip
-_BY_PROVIDER = MappingProxyType({"anthropic": "claude", "openai-codex": "codex", "openai": "codex", "gemini": "gemini"})
 
 
 def program_for(provider: str) -> Program | None:
     """The program that answers for a provider's subscribers, if its vendor has one."""
-    return PROGRAMS.get(_BY_PROVIDER.get(provider, ""))
+    return PROGRAMS.get(PROVIDERS[provider].vendor_cli)
 
 
 def usable_model(model: str) -> bool:

@@ -238,6 +238,8 @@ async def test_what_is_not_configured_is_said_without_asking_anybody(llm: Llm, s
     with pytest.raises(HelperError, match=said) as caught:
         await HelperLlm(llm).complete(ASK)
     assert caught.value.reason == "not_configured"
+    assert said in HelperLlm(llm).missing()
+    assert HelperLlm(Llm(provider="kimi", model_id="m", api_key="sk-a")).missing() == ""
 
 
 def test_each_role_has_its_own_endpoint_or_the_main_one() -> None:

@@ -141,6 +141,13 @@ def test_the_key_travels_as_the_upstream_wants_it() -> None:
     assert auth_headers(Llm(provider="ollama"), "chat") == {}
 
 
+def test_a_user_in_the_base_url_stands_back_behind_a_key() -> None:
+    base = "https://user:pw@llm.example.com/v1"
+    assert urls("custom", api_base=base, api_key="k")["chat"] == "https://llm.example.com/v1/chat/completions"
+    assert urls("custom", api_base=base)["chat"] == f"{base}/chat/completions"
+    assert provider_of(Llm(provider="custom", api_base="https://user@api.anthropic.com")).name == "anthropic"
+
+
 def test_openrouter_extras_are_headers_and_body_defaults() -> None:
     llm = Llm(provider="openrouter", model_id="a/b")
     extras = Openrouter(app_url="https://example.com", fallback_models="c/d, e/f", data_policy="deny")
