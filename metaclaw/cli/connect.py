@@ -14,7 +14,7 @@ from metaclaw.supervisor import Running, base_url
 from metaclaw.supervisor.checks import Check, State
 from metaclaw_adapters import Adapter, AdapterError, Endpoint, Outcome, Wiring, adapters
 
-_WINDOW_SECONDS = 4.0
+_WINDOW_SECONDS = 3.0
 _SAID = {
     "wired": ("wired", "now talks through MetaClaw"),
     "unchanged": ("wired", "talks through MetaClaw"),
@@ -170,14 +170,6 @@ def _unknown() -> str:
 
 def _window(settings: Settings) -> int:
     """The context window to tell the agent; 0, which leaves it as the user has it, when nobody knows in time."""
-    if settings.context_window:
-        return settings.context_window
     from metaclaw.model_info import context_window
 
-    async def ask() -> int:
-        return await asyncio.wait_for(context_window(settings), _WINDOW_SECONDS)
-
-    try:
-        return asyncio.run(ask())
-    except (TimeoutError, OSError):
-        return 0
+    return asyncio.run(context_window(settings, timeout=_WINDOW_SECONDS))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import json
+import os
 import shutil
+import socket
 import sqlite3
 import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from metaclaw.base_url import is_loopback
 from metaclaw.config.models import Settings
 from metaclaw.supervisor.checks_upstream import Probe, VendorProgram
 from metaclaw.supervisor.hosts import host_of
@@ -46,7 +49,7 @@ async def _probe(url: str, headers: Mapping[str, str]) -> Probe:
     timeout = aiohttp.ClientTimeout(total=_SECONDS)
     try:
         async with (
-            aiohttp.ClientSession(timeout=timeout, trust_env=not _is_local(host)) as session,
+            aiohttp.ClientSession(timeout=timeout, trust_env=not is_loopback(url)) as session,
             session.get(url, headers=headers, allow_redirects=False) as answer,
         ):
             latency = (time.monotonic() - began) * 1000
@@ -64,13 +67,12 @@ async def _probe(url: str, headers: Mapping[str, str]) -> Probe:
         return Probe(host, error=_reason(error))
 
 
-def _is_local(host: str) -> bool:
-    return host.partition(":")[0] in ("127.0.0.1", "localhost", "::1", "")
-
-
 def _reason(error: Exception) -> str:
     """Why it failed, in a few words and without the URL."""
     cause = getattr(error, "os_error", None) or error
+    number = getattr(cause, "errno", None)
+    if isinstance(number, int) and number > 0 and not isinstance(cause, socket.gaierror):
+        return os.strerror(number)
     return (getattr(cause, "strerror", None) or str(cause) or type(error).__name__).partition("\n")[0][:120]
 
 
@@ -84,7 +86,7 @@ def _skew(date: str) -> float | None:
 def _model_names(body: bytes) -> tuple[str, ...]:
     try:
         data = json.loads(body)["data"]
-        return tuple(str(item["id"]) for item in data)
+        return tuple(str(item["id"]).removeprefix("models/") for item in data)
     except (ValueError, KeyError, TypeError):
         return ()
 
