@@ -17,8 +17,6 @@ import sys
 import time
 from pathlib import Path
 
-from pydantic import BaseModel, SecretStr
-
 from metaclaw import __version__, logs
 from metaclaw.config import ConfigError, Loaded, home, load, make_home
 from metaclaw_adapters.files import private_dir, write_atomic
@@ -57,7 +55,9 @@ def _run(loaded: Loaded, run_file: Path) -> int:
     except OSError as error:
         print(f"{proxy.host}:{proxy.port}: {error.strerror}", file=sys.stderr)  # noqa: T201
         return PORT_TAKEN if error.errno == errno.EADDRINUSE else 1
-    logs.configure(loaded.settings.log, home(), secrets=_secrets(loaded.settings))
+    logs.configure(loaded.settings.log, home(), secrets=loaded.secret_values())
+    for warning in loaded.warnings:
+        logging.getLogger(__name__).warning("%s", warning)
     try:
         return _serve(loaded, run_file, listener)
     finally:
@@ -105,18 +105,6 @@ def _serve(loaded: Loaded, run_file: Path, listener: socket.socket) -> int:
     logging.getLogger(__name__).info("listening on %s:%s, mode %s", proxy.host, proxy.port, loaded.settings.mode)
     server.run(sockets=[listener])
     return 0 if server.started else 1
-
-
-def _secrets(section: BaseModel) -> list[str]:
-    """Every secret in the settings, so that none can get into the log."""
-    found: list[str] = []
-    for _, value in section:
-        for part in value if isinstance(value, list) else [value]:
-            if isinstance(part, BaseModel):
-                found += _secrets(part)
-            elif isinstance(part, SecretStr) and part.get_secret_value():
-                found.append(part.get_secret_value())
-    return found
 
 
 def _listen(host: str, port: int) -> socket.socket:
