@@ -25,6 +25,7 @@ class SessionState:
     last_at: float = 0.0
     ended_at: float | None = None
     end_reason: str = ""
+    started_at: float = 0.0  # only for a new one
     value: Session | None = None
     ended_here: bool = False
 
@@ -155,9 +156,9 @@ class Plan:
         value = call.session
         state = self._sessions.get(value.id)
         if state is None:
-            state = self._sessions[value.id] = SessionState()
+            state = self._sessions[value.id] = SessionState(started_at=value.started_at or call.started_at)
             payload = {"claw": value.claw, "protocol": value.protocol, "model": value.model, "scope": value.scope}
-            self._event("session_started", value.id, None, value.started_at or call.started_at, payload)
+            self._event("session_started", value.id, None, state.started_at, payload)
         state.value = value
         state.ended_at, state.end_reason = None, ""
         state.last_at = max(state.last_at, end)
@@ -250,7 +251,7 @@ def _session_row(value: Session, state: SessionState) -> Row:
         "model": clean(value.model),
         "opening": value.opening,
         "head": value.head,
-        "started_at": value.started_at or state.last_at,
+        "started_at": state.started_at,
         "last_at": state.last_at,
         "ended_at": state.ended_at,
         "end_reason": state.end_reason,

@@ -88,5 +88,5 @@ def _delete_sessions(connection: sa.Connection, when: float) -> int:
 
 def _release_pages(connection: sa.Connection) -> int:
     free = connection.exec_driver_sql("PRAGMA freelist_count").scalar_one()
-    connection.exec_driver_sql(f"PRAGMA incremental_vacuum({_PAGES})").all()
+    connection.connection.cursor().execute(f"PRAGMA incremental_vacuum({_PAGES})").fetchall()  # a page for each fetch
     return min(int(free), _PAGES)

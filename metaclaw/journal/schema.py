@@ -75,13 +75,8 @@ sessions = sa.Table(
     _text("end_reason"),
     _count("turns"),
     sa.Index("ix_sessions_last_at", "last_at"),
+    sa.Index("ix_sessions_ended_at_last_at", "ended_at", "last_at"),
     sa.Index("ix_sessions_opening", "opening"),
-)
-sa.Index(
-    "ix_sessions_open",
-    sessions.c.last_at,
-    sqlite_where=sessions.c.ended_at.is_(None),
-    postgresql_where=sessions.c.ended_at.is_(None),
 )
 
 turns = sa.Table(

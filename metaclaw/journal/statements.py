@@ -13,7 +13,7 @@ from .schema import calls, cursors, events, injections, messages, numbering, ses
 
 _WIDTHS = (1, 4, 16, 64, 256)
 _WIDEST = _WIDTHS[-1]
-_SESSION_KEPT = ("id", "started_at", "opening")
+_SESSION_KEPT = ("id", "started_at")
 _SESSION_STATE = (
     sessions.c.id,
     sessions.c.turns,

@@ -62,13 +62,7 @@ def _sessions() -> None:
         sa.PrimaryKeyConstraint("id", name="pk_sessions"),
     )
     op.create_index("ix_sessions_last_at", "sessions", ["last_at"])
-    op.create_index(
-        "ix_sessions_open",
-        "sessions",
-        ["last_at"],
-        sqlite_where=sa.text("ended_at IS NULL"),
-        postgresql_where=sa.text("ended_at IS NULL"),
-    )
+    op.create_index("ix_sessions_ended_at_last_at", "sessions", ["ended_at", "last_at"])
     op.create_index("ix_sessions_opening", "sessions", ["opening"])
 
 
