@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from collections.abc import Iterator
 
 import pytest
 
 from tests.scripted_upstream import ScriptedUpstream
+
+# No test, and no process that a test starts, touches the developer's own keyring.
+os.environ["PYTHON_KEYRING_BACKEND"] = "keyring.backends.null.Keyring"
 
 
 @pytest.fixture

@@ -62,8 +62,10 @@ def decode(data: bytes, source: str) -> str:
 
 def parse_document(text: str, source: str) -> Document:
     """Parse YAML 1.2. Raises ConfigError with line and column."""
+    parser = YAML(typ="rt", pure=True)
+    parser.composer.warn_double_anchors = False
     try:
-        root = YAML(typ="rt", pure=True).compose(text)
+        root = parser.compose(text)
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)

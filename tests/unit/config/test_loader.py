@@ -5,8 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
 
 from metaclaw.config import ConfigError, Secrets, expand, home, load
+from metaclaw.config.document import parse_document
+from metaclaw.config.loader import resolve
 from metaclaw.config.schema import OLD_NAMES, RETIRED, find, keys, variable
 
 PUBLIC_KEYS = """
@@ -265,3 +270,16 @@ def test_retired_keys_are_no_keys() -> None:
     for name in RETIRED:
         with pytest.raises(ConfigError):
             find(name)
+
+
+YAMLISH = st.text(st.sampled_from("ab:-{}[],&*!|>'\"#%@`?~ \n\t0.<=\ufeff\x85\u2028é😀"), max_size=40)
+
+
+@examples(max_examples=300, deadline=None)
+@given(st.text(max_size=30) | YAMLISH | YAMLISH.map(lambda text: f"llm:\n  {text}"))
+def test_any_text_is_a_configuration_or_a_one_line_fault(text: str) -> None:
+    try:
+        resolve(parse_document(text, "config.yaml"), Path("config.yaml"), {"METACLAW_HOME": "/nowhere"})
+    except ConfigError as error:
+        assert str(error).startswith("config.yaml")
+        assert str(error).splitlines() == [str(error)]
