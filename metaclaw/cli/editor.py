@@ -27,7 +27,7 @@ def edit_file(file: ConfigFile) -> bool:
         with os.fdopen(handle, "wb") as out:
             out.write(before)
         while True:
-            _open_editor(copy)
+            open_editor(copy)
             text = _text(copy)
             if text.encode() == before:
                 return False
@@ -49,7 +49,8 @@ def _text(copy: Path) -> str:
         fail("not saved: the edited text is not UTF-8")
 
 
-def _open_editor(path: Path) -> None:
+def open_editor(path: Path) -> None:
+    """Let the user edit a file. Ends the command when the editor fails."""
     command = os.environ.get("VISUAL") or os.environ.get("EDITOR") or _default_editor()
     words = shlex.split(command, posix=os.name != "nt")
     try:

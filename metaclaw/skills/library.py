@@ -17,6 +17,7 @@ from metaclaw.skills.history import PERSON, History, Version
 from metaclaw.skills.ranking import Ranker
 from metaclaw.skills.skill import Problem, Skill
 from metaclaw.skills.state import STATE_FILE, STATE_FOLDER, State, read_state, state_bytes, state_path
+from metaclaw.skills.transfer import Package, write_package
 from metaclaw_adapters.files import private_dir, write_atomic
 
 _log = logging.getLogger(__name__)
@@ -178,6 +179,25 @@ class Library:
             self._commit(message, author)
             self.reload()
             return [self.get(document.name) for document in documents]
+
+    def install(self, package: Package, replace: bool = False) -> Skill:
+        """Take in a skill with all its files, as a whole or not at all. Raises Exists unless it may replace one."""
+        with self._changing():
+            folder = self.user_dir / check_name(package.name)
+            if folder.exists() and not replace:
+                raise Exists(f"{package.name} is there already: use --replace to take the new one instead")
+            self._commit("Record changes made by hand", PERSON)
+            incoming = self.user_dir / STATE_FOLDER / "incoming"
+            if incoming.exists():
+                delete_tree(incoming)
+            write_package(package, private_dir(incoming))
+            if folder.exists():
+                delete_tree(folder)
+            incoming.rename(folder)
+            self._write_state(self._state.with_learned(package.name, None))
+            self._commit(f"Import {package.name}", PERSON)
+            self.reload()
+            return self.get(package.name)
 
     def versions(self, name: str) -> list[Version]:
         """The commits that changed a skill, newest first. Raises HistoryError."""
