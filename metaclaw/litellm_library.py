@@ -100,6 +100,7 @@ def _import() -> Any:
     except ImportError as error:
         raise LibraryError(f"litellm can't be imported ({error}): reinstall MetaClaw") from error
     finally:
+        gc.freeze()  # else the next full collection looks through all of them, and the event loop waits for it
         if was_collecting:
             gc.enable()
     _quiet(module)

@@ -17,6 +17,7 @@ from aiohttp.test_utils import TestServer
 from metaclaw.config.models import Llm
 from metaclaw.gateway.upstream.base import Answer, Request, UpstreamError
 from metaclaw.gateway.upstream.routed import Routed
+from metaclaw.gateway.upstream.translated import Translated
 
 Handler = Callable[[web.Request], Any]
 
@@ -240,6 +241,70 @@ async def test_hanging_up_reaches_the_upstream() -> None:
         await anext(aiter(answer.chunks))
         await answer.aclose()
         await asyncio.wait_for(gone.wait(), 5)
+
+
+async def test_hanging_up_on_a_silent_upstream_reaches_it_too() -> None:
+    gone = asyncio.Event()
+
+    async def handle(req: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"content-type": "application/vnd.amazon.eventstream"})
+        await response.prepare(req)
+        await response.write(TEXT[1])
+        await _until_gone(req)
+        gone.set()
+        return response
+
+    async with bedrock(handle) as upstream:
+        answer = await upstream.send(request(stream=True))
+        chunks = aiter(answer.chunks)
+        await anext(chunks)
+        reading = asyncio.create_task(_drain(chunks))
+        await asyncio.sleep(0)
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+        await answer.aclose()
+        await asyncio.wait_for(gone.wait(), 5)
+
+
+async def _until_gone(req: web.Request) -> None:
+    while req.transport is not None and not req.transport.is_closing():  # noqa: ASYNC110 - a transport has no event
+        await asyncio.sleep(0.02)
+
+
+async def _drain(chunks: AsyncIterator[bytes]) -> None:
+    async for _ in chunks:
+        pass
+
+
+async def test_a_call_that_is_given_up_before_the_answer_is_taken_back() -> None:
+    asked, gone = asyncio.Event(), asyncio.Event()
+
+    async def handle(req: web.Request) -> web.StreamResponse:
+        asked.set()
+        await _until_gone(req)
+        gone.set()
+        return web.Response()
+
+    async with bedrock(handle) as upstream:
+        sending = asyncio.create_task(upstream.send(request()))
+        await asyncio.wait_for(asked.wait(), 30)
+        sending.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        await asyncio.wait_for(gone.wait(), 5)
+
+
+async def test_a_messages_client_is_served_through_the_translator() -> None:
+    async with bedrock(streaming(TOOLS)) as upstream:
+        tool = {"name": "look", "input_schema": {"type": "object", "properties": {}}}
+        body = {"model": "m", "max_tokens": 50, "stream": True, "messages": [{"role": "user", "content": "hi"}]}
+        sent = Request("messages", json.dumps(body | {"tools": [tool]}).encode(), {}, stream=True, model="m")
+        answer = await Translated(upstream, "chat").send(sent)
+        text = b"".join([chunk async for chunk in answer.chunks]).decode()
+        await answer.aclose()
+    assert '"tooluse_a:b.C-1"' in text and '"stop_reason":"tool_use"' in text.replace(" ", "")
+    assert "message_stop" in text
 
 
 async def test_a_thousand_equal_chunks_are_no_reason_to_stop() -> None:
