@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from metaclaw.cli.answers import Answers, Changes, changes, diff, new_text
-from metaclaw.config import ConfigError, Settings
+from metaclaw.config import ConfigError, Settings, load
 from metaclaw.providers import PROVIDERS
 
 
@@ -81,6 +82,7 @@ def test_a_gateway_that_is_new_gets_a_key_and_one_that_has_a_key_keeps_it() -> N
     assert decide(Answers(), {"proxy": {"api_key": "mine"}}, key="mc-new").secrets == {}
 
 
+@settings(deadline=None, max_examples=40)
 @given(
     st.builds(
         Answers,
@@ -94,8 +96,6 @@ def test_a_gateway_that_is_new_gets_a_key_and_one_that_has_a_key_keeps_it() -> N
     )
 )
 def test_setting_up_twice_with_the_same_answers_changes_nothing_the_second_time(answers: Answers) -> None:
-    import tempfile
-
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "config.yaml"
         path.write_text("# mine\nllm:\n  provider: openai  # chosen\n", encoding="utf-8")
@@ -103,8 +103,6 @@ def test_setting_up_twice_with_the_same_answers_changes_nothing_the_second_time(
         _, after = new_text(path, changes(answers, now, stored={}, new_key=""))
         assert after.startswith("# mine\n")
         path.write_text(after, encoding="utf-8")
-        from metaclaw.config import load
-
         again = changes(answers, load(path, {"METACLAW_HOME": folder}).settings, stored={}, new_key="")
         assert new_text(path, again) == (after, after)
 

@@ -2,114 +2,146 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from metaclaw import __version__
-from tests.conftest import unused_port
-from tests.e2e.program import MetaClaw
-from tests.e2e.waiting import until
+from tests.unit.cli.conftest import Metaclaw, Ran
+
+
+@dataclass(frozen=True)
+class Program:
+    """An installation for a person whose home folder is empty: its commands, and the port of its gateway."""
+
+    call: Metaclaw
+    state: Path
+    port: int
+
+    @property
+    def url(self) -> str:
+        """Where its gateway is."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def run(self, *arguments: str, ok: bool = True) -> Ran:
+        """Run a command."""
+        done = self.call(*arguments)
+        assert not ok or done.code == 0, f"{arguments}: {done}"
+        return done
+
+    def status(self) -> dict[str, Any]:
+        """What `status --json` says."""
+        found: dict[str, Any] = json.loads(self.run("status", "--json", ok=False).out)
+        return found
+
+    def configure(self, text: str) -> None:
+        """Write config.yaml."""
+        self.state.mkdir(mode=0o700, exist_ok=True)
+        path = self.state / "config.yaml"
+        path.write_text(text, encoding="utf-8")
+        path.chmod(0o600)
 
 
 @pytest.fixture
-def metaclaw(tmp_path: Path) -> Iterator[MetaClaw]:
-    """An installation for a person whose home folder is empty; nothing of it runs when the test is over."""
-    env = {**os.environ, "HOME": str(tmp_path), "USERPROFILE": str(tmp_path), "PATH": os.defpath}
-    program = MetaClaw(tmp_path / "state", unused_port(), env)
-    yield program
-    program.run("stop", "--force", ok=False)
+def program(
+    metaclaw: Metaclaw, state: Path, tmp_path: Path, free_port: int, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Program]:
+    """An installation; nothing of it runs when the test is over."""
+    for name in ("HOME", "USERPROFILE"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("PATH", os.defpath)
+    yield Program(metaclaw, state, free_port)
+    metaclaw("stop", "--force")
 
 
-def pid(program: MetaClaw) -> int:
-    found: int = program.json("status")["pid"]
-    return found
-
-
-def test_start_without_configuration_runs_and_says_what_is_missing(metaclaw: MetaClaw) -> None:
-    said = metaclaw.run("start", "--port", str(metaclaw.port)).stdout
+def test_start_without_configuration_runs_and_says_what_is_missing(program: Program) -> None:
+    said = program.run("start", "--port", str(program.port)).out
     assert "started in" in said
-    assert f"at {metaclaw.url} (pid" in said
+    assert f"at {program.url} (pid" in said
     assert "run `metaclaw setup`" in said
     assert "no training credentials" in said
     assert "memory.enabled is false" in said
     assert "OpenClaw was not found on this machine" in said
-    state = metaclaw.json("status")
+    state = program.status()
     assert (state["running"], state["version"], state["mode"]) == (True, __version__, "auto")
-    again = metaclaw.run("start", "--port", str(metaclaw.port))
-    assert f"already running at {metaclaw.url}" in again.stdout
-    assert pid(metaclaw) == state["pid"]
-    assert f"pid {state['pid']}" in metaclaw.run("stop").stdout
-    assert metaclaw.run("status", ok=False).returncode == 1
-    assert "is not running" in metaclaw.run("stop").stdout
+    again = program.run("start", "--port", str(program.port))
+    assert f"already running at {program.url}" in again.out
+    assert program.status()["pid"] == state["pid"]
+    assert f"pid {state['pid']}" in program.run("stop").out
+    assert program.run("status", ok=False).code == 1
+    assert "is not running" in program.run("stop").out
 
 
-def test_a_taken_port_names_its_holder_and_fails(metaclaw: MetaClaw) -> None:
+def test_a_taken_port_names_its_holder_and_fails(program: Program) -> None:
     with socket.socket() as other:
-        other.bind(("127.0.0.1", metaclaw.port))
+        other.bind(("127.0.0.1", program.port))
         other.listen()
-        done = metaclaw.run("start", "--port", str(metaclaw.port), ok=False)
-    assert done.returncode == 1
-    assert f"port {metaclaw.port} is held by {psutil.Process().name()}" in done.stderr
-    assert f"pid {os.getpid()}" in done.stderr
-    assert "Traceback" not in done.stderr
+        done = program.run("start", "--port", str(program.port), ok=False)
+    assert done.code == 1
+    assert f"port {program.port} is held by {psutil.Process().name()}" in done.err
+    assert f"pid {os.getpid()}" in done.err
+    assert "Traceback" not in done.err
 
 
-def test_restart_keeps_the_options_of_the_start_and_takes_new_ones(metaclaw: MetaClaw, tmp_path: Path) -> None:
-    metaclaw.run("start", "--port", str(metaclaw.port), "--mode", "madmax", "--log-file", str(tmp_path / "mine.log"))
-    first = metaclaw.json("status")
+def test_restart_keeps_the_options_of_the_start_and_takes_new_ones(program: Program, tmp_path: Path) -> None:
+    program.run("start", "--port", str(program.port), "--mode", "madmax", "--log-file", str(tmp_path / "mine.log"))
+    first = program.status()
     assert first["mode"] == "auto"
-    metaclaw.run("restart", "--mode", "skills_only")
-    second = metaclaw.json("status")
+    program.run("restart", "--mode", "skills_only")
+    second = program.status()
     assert second["pid"] != first["pid"]
-    assert (second["address"], second["mode"]) == (metaclaw.url, "skills_only")
+    assert (second["address"], second["mode"]) == (program.url, "skills_only")
     assert second["log"] == str(tmp_path / "mine.log")
-    assert "startup complete" in metaclaw.run("logs", "-n", "20").stdout
+    assert "startup complete" in program.run("logs", "-n", "20").out
 
 
-def test_a_broken_configuration_does_not_cost_the_running_gateway(metaclaw: MetaClaw) -> None:
-    metaclaw.run("start", "--port", str(metaclaw.port))
-    before = pid(metaclaw)
-    metaclaw.configure("proxy:\n  prot: 1\n")
-    done = metaclaw.run("restart", ok=False)
-    assert done.returncode == 1
-    assert "config.yaml:2:3: proxy.prot: unknown key; did you mean proxy.port?" in done.stderr
+def test_a_broken_configuration_does_not_cost_the_running_gateway(program: Program) -> None:
+    program.run("start", "--port", str(program.port))
+    before = program.status()["pid"]
+    program.configure("proxy:\n  prot: 1\n")
+    done = program.run("restart", ok=False)
+    assert done.code == 1
+    assert "config.yaml:2:3: proxy.prot: unknown key; did you mean proxy.port?" in done.err
     assert psutil.Process(before).is_running()
-    assert f"pid {before}" in metaclaw.run("stop").stdout
+    assert f"pid {before}" in program.run("stop").out
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGKILL")
-def test_a_killed_gateway_is_noticed_and_started_anew(metaclaw: MetaClaw) -> None:
-    metaclaw.run("start", "--port", str(metaclaw.port))
-    before = pid(metaclaw)
+def test_a_killed_gateway_is_noticed_and_started_anew(program: Program) -> None:
+    program.run("start", "--port", str(program.port))
+    before = program.status()["pid"]
     os.kill(before, signal.SIGKILL)
-    until(lambda: metaclaw.run("status", ok=False).returncode == 1, "the gateway to be gone")
-    metaclaw.run("start", "--port", str(metaclaw.port))
-    assert pid(metaclaw) != before
+    psutil.Process(before).wait(10)
+    assert program.run("status", ok=False).code == 1
+    program.run("start", "--port", str(program.port))
+    assert program.status()["pid"] != before
 
 
-def test_a_configuration_file_that_is_not_there_is_wrong_usage(metaclaw: MetaClaw, tmp_path: Path) -> None:
-    done = metaclaw.run("start", "-c", str(tmp_path / "none.yaml"), ok=False)
-    assert done.returncode == 2
-    assert "no such file" in done.stderr
+def test_a_configuration_file_that_is_not_there_is_wrong_usage(program: Program, tmp_path: Path) -> None:
+    done = program.run("start", "-c", str(tmp_path / "none.yaml"), ok=False)
+    assert done.code == 2
+    assert "no such file" in done.err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="sends SIGINT")
-def test_in_the_foreground_it_stays_and_ctrl_c_ends_it_in_order(metaclaw: MetaClaw) -> None:
-    command = [sys.executable, "-m", "metaclaw", "start", "--foreground", "--port", str(metaclaw.port)]
-    with subprocess.Popen(command, env=metaclaw.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as foreground:
+def test_in_the_foreground_it_stays_and_ctrl_c_ends_it_in_order(program: Program) -> None:
+    command = [sys.executable, "-m", "metaclaw", "start", "--foreground", "--port", str(program.port)]
+    with subprocess.Popen(command, env=os.environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as foreground:
         assert foreground.stdout is not None
         assert b"Ctrl-C stops it" in foreground.stdout.readline()
-        running = pid(metaclaw)
-        second = metaclaw.run("start", "--foreground", ok=False)
-        assert "already running" in second.stderr
+        running = program.status()["pid"]
+        second = program.run("start", "--foreground", ok=False)
+        assert "already running" in second.err
         foreground.send_signal(signal.SIGINT)
         _, log = foreground.communicate(timeout=60)
     assert foreground.returncode == 0
@@ -117,9 +149,8 @@ def test_in_the_foreground_it_stays_and_ctrl_c_ends_it_in_order(metaclaw: MetaCl
     assert not psutil.pid_exists(running)
 
 
-def test_features_that_this_version_lacks_are_not_claimed(metaclaw: MetaClaw) -> None:
-    metaclaw.configure("memory: {enabled: true}\nwechat: {enabled: true}\nmode: rl\nrl: {api_key: tml-x}\n")
-    metaclaw.config.chmod(0o600)
-    done = metaclaw.run("start", "--port", str(metaclaw.port), "--wechat-relogin")
-    assert done.stdout.count("not available in this version of MetaClaw") == 3
-    assert "--wechat-relogin does nothing" in done.stderr
+def test_features_that_this_version_lacks_are_not_claimed(program: Program) -> None:
+    program.configure("memory: {enabled: true}\nwechat: {enabled: true}\nmode: rl\nrl: {api_key: tml-x}\n")
+    done = program.run("start", "--port", str(program.port), "--wechat-relogin")
+    assert done.out.count("not available in this version of MetaClaw") == 3
+    assert "--wechat-relogin does nothing" in done.err
