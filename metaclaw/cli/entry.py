@@ -98,7 +98,9 @@ def run(arguments: Sequence[str]) -> int:
         return _tell(str(error), error.code)
     except TyperException as error:
         return _usage(error)
-    except (typer.Abort, KeyboardInterrupt):
+    except typer.Abort:
+        return _tell("stopped; nothing more was done", 1)
+    except KeyboardInterrupt:
         return _tell("stopped", 130)
     except BrokenPipeError:
         # The reader has gone, as in `| head`: nothing to tell, and nothing to flush at exit.
