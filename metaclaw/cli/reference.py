@@ -39,8 +39,8 @@ them out of the keyring. A key written in `config.yaml` works too. Text is text:
 """
 _COMMANDS_HEAD = """# Commands
 
-Exit codes: 0 done, 1 failed, 2 wrong usage (130 after Ctrl-C). Results go to stdout, notes and errors to stderr, each error in one line.
-`--json` on every command that shows data. `NO_COLOR` turns colour off; a pipe gets none. `metaclaw
+Exit codes: 0 done, 1 failed, 2 wrong usage (130 after Ctrl-C). Results go to stdout, notes and errors to stderr, each
+error in one line. `--json` on every command that shows data. `NO_COLOR` turns colour off; a pipe gets none. `metaclaw
 --install-completion` completes commands and keys in your shell. `METACLAW_DEBUG=1` adds the traceback to an error.
 """
 
