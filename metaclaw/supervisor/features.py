@@ -73,11 +73,10 @@ def _skills(settings: Settings) -> Feature:
 def _learning(settings: Settings) -> Feature:
     if not settings.skills.auto_evolve:
         return Feature("learning", False, "skills.auto_evolve is false")
-    own_endpoint = bool(settings.rl.evolver_api_base)
-    if not own_endpoint and settings.llm.auth_method == "passthrough":
-        return Feature("learning", False, "it needs a model of its own: set rl.evolver_api_base and rl.evolver_api_key")
-    if not own_endpoint and missing(settings.llm):
-        return Feature("learning", False, "no model is configured to write skills")
+    from metaclaw.helper_llm import HelperLlm
+
+    if problem := HelperLlm.from_settings(settings, "evolver").missing():
+        return Feature("learning", False, f"nobody to write skills: {problem}")
     every = settings.skills.evolution_every_n_turns
     return Feature(
         "learning", True, "skills are written when a session ends" + (f", and every {every} turns" if every else "")

@@ -9,6 +9,8 @@ import pytest
 from metaclaw.config.models import Settings
 from metaclaw.supervisor.features import Feature, features
 
+CUSTOM = {"provider": "custom", "api_base": "http://127.0.0.1:9000/v1"}
+
 
 def read(**values: Any) -> dict[str, Feature]:
     return {feature.name: feature for feature in features(Settings.model_validate(values))}
@@ -47,10 +49,15 @@ def test_a_subscription_without_a_program_is_off() -> None:
     assert not read(llm={"provider": "kimi", "auth_method": "oauth_token"})["model"].on
 
 
-def test_passthrough_cannot_write_skills_without_an_endpoint_of_their_own() -> None:
+def test_learning_needs_a_model_that_is_named() -> None:
+    assert "llm.model_id" in read(llm=CUSTOM)["learning"].detail
+    assert read(llm={**CUSTOM, "model_id": "m"})["learning"].on
+
+
+def test_passthrough_can_write_skills_only_with_an_endpoint_of_their_own() -> None:
     llm = {"provider": "anthropic", "auth_method": "passthrough"}
-    assert "rl.evolver_api_base" in read(llm=llm)["learning"].detail
-    assert read(llm=llm, rl={"evolver_api_base": "https://llm.example.com/v1"})["learning"].on
+    assert not read(llm=llm)["learning"].on
+    assert read(llm=llm, rl={"evolver_api_base": "http://127.0.0.1:9/v1", "evolver_model": "m"})["learning"].on
 
 
 @pytest.mark.parametrize("mode", ["auto", "rl", "madmax"])
