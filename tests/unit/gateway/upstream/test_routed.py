@@ -250,8 +250,10 @@ async def test_hanging_up_on_a_silent_upstream_reaches_it_too() -> None:
         response = web.StreamResponse(headers={"content-type": "application/vnd.amazon.eventstream"})
         await response.prepare(req)
         await response.write(TEXT[1])
-        await _until_gone(req)
-        gone.set()
+        try:
+            await _until_gone(req)
+        finally:  # the server may also cancel the handler of a client that has left
+            gone.set()
         return response
 
     async with bedrock(handle) as upstream:
@@ -282,8 +284,10 @@ async def test_a_call_that_is_given_up_before_the_answer_is_taken_back() -> None
 
     async def handle(req: web.Request) -> web.StreamResponse:
         asked.set()
-        await _until_gone(req)
-        gone.set()
+        try:
+            await _until_gone(req)
+        finally:  # the server may also cancel the handler of a client that has left
+            gone.set()
         return web.Response()
 
     async with bedrock(handle) as upstream:

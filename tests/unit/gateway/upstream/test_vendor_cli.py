@@ -22,8 +22,8 @@ from metaclaw.config.models import Llm
 from metaclaw.gateway.upstream.base import Answer, Request, UpstreamError
 from metaclaw.gateway.upstream.vendor_cli import VendorCli
 from metaclaw.subscription import PROGRAMS, Conversation, start
+from tests import tools
 
-TOOLS = Path(os.environ.get("METACLAW_TEST_TOOLS") or Path(__file__).parents[4] / ".tools")
 TOKEN = "sk-ant-oat01-not-a-real-token"
 
 CLAUDE_EVENTS = [
@@ -405,11 +405,11 @@ async def vendor(seen: list[tuple[str, str, Any]]) -> AsyncIterator[str]:
 
 
 def real(name: str, tmp_path: Path) -> dict[str, str]:
-    program = TOOLS / name / "node_modules" / ".bin" / name
-    if not program.exists():
-        pytest.skip(f"the real {name} is not in {TOOLS} (npm package of the vendor, with Node 24)")
-    node = TOOLS / "node" / "node_modules" / "node" / "bin"
-    return {"PATH": os.pathsep.join([str(program.parent), str(node), os.environ["PATH"]]), "HOME": str(tmp_path)}
+    places = [tools.folder() / folder / "node_modules" / ".bin" for folder in ("clients", name)]
+    found = [place for place in places if (place / name).exists()]
+    if not found:
+        pytest.skip(f"the real {name} is not in {tools.folder()} (`python tests/tools.py clients` fetches clients)")
+    return {"PATH": os.pathsep.join([str(found[0]), tools.path_with_node()]), "HOME": str(tmp_path)}
 
 
 async def test_the_real_claude_answers_without_tools_by_the_token(tmp_path: Path) -> None:
