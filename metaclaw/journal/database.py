@@ -63,8 +63,7 @@ def _prepare_file(path: Path) -> None:
     """Refuse what isn't ours, unaltered; make the file private. SQLite gives -wal and -shm the same mode."""
     try:
         if path.exists() and path.stat().st_size:
-            with contextlib.closing(_probe(path)) as probe:
-                _check_revision(_sqlite_revision(probe), str(path))
+            _look(path)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         if path.stat().st_mode & 0o077:
@@ -75,10 +74,14 @@ def _prepare_file(path: Path) -> None:
         raise Unreadable(f"journal {path} can't be opened: {error.strerror}; check its owner, mode and disk") from error
 
 
-def _probe(path: Path) -> sqlite3.Connection:
-    """A look that leaves no trace: where no -wal lies beside the file nobody has it open, and it needs no lock."""
+def _look(path: Path) -> None:
+    """Check the revision without a trace: where no -wal lies beside it, nobody has the file open and no lock is due."""
     mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
-    return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)
+    with (
+        contextlib.suppress(sqlite3.OperationalError),  # just now being made by another process: looked at again later
+        contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)) as connection,
+    ):
+        _check_revision(_sqlite_revision(connection), str(path))
 
 
 def _sqlite_revision(connection: sqlite3.Connection) -> str | None:

@@ -17,10 +17,10 @@ from .schema import calls, events, messages, sessions, turns
 Step = Callable[[sa.Connection], int]
 Run = Callable[[Step], "Future[int]"]
 
-_TURNS = 100
-_ROWS = 500
-_SESSIONS = 50
-_PAGES = 256
+_TURNS = 25
+_ROWS = 200
+_SESSIONS = 25
+_PAGES = 64
 
 
 def delete_before(run: Run, when: float) -> int:
