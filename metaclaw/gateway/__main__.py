@@ -38,7 +38,7 @@ def main() -> int:
     run = private_dir(make_home() / "run")
     from filelock import FileLock, Timeout
 
-    lock = FileLock(run / "gateway.lock", timeout=0)
+    lock = FileLock(run / "gateway.lock", timeout=1)  # who looks whether it is held holds it for an instant
     try:
         lock.acquire()
     except Timeout:

@@ -22,7 +22,8 @@ class Reply:
 
 def reachable_host(host: str) -> str:
     """The address to dial for a process that listens on `host`."""
-    return _UNSPECIFIED.get(host, host)
+    name = host.strip("[]")
+    return _UNSPECIFIED.get(name, name)
 
 
 def base_url(host: str, port: int) -> str:

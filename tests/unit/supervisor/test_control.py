@@ -17,6 +17,7 @@ from metaclaw.supervisor.process import Run
         ("0.0.0.0", "http://127.0.0.1:30000"),
         ("::", "http://[::1]:30000"),
         ("::1", "http://[::1]:30000"),
+        ("[::1]", "http://[::1]:30000"),
         ("localhost", "http://localhost:30000"),
     ],
 )
