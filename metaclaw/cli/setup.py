@@ -88,7 +88,8 @@ def setup(
     asking = sys.stdin.isatty() and not yes and not json
     if not asking and not given.given() and not yes:
         fail("there is no terminal to ask in: answer with options (see `metaclaw setup --help`), or give --yes", code=2)
-    _run(given, config or home() / "config.yaml", asking=asking, test=test, json=json)
+    path = config.expanduser().absolute() if config else home() / "config.yaml"
+    _run(given, path, asking=asking, test=test, json=json)
 
 
 def _run(given: Answers, path: Path, *, asking: bool, test: bool, json: bool) -> None:
