@@ -1,25 +1,35 @@
 """The git history of the person's skill folder: one commit a change, and every version brought back byte for byte.
 
-Objects are written as they are on disk, past every filter git may be configured to apply. Links and very large
-files are not versioned. dulwich is imported when history is first needed.
+Links and very large files are not versioned. dulwich is imported when history is first needed.
 """
 
 from __future__ import annotations
 
-import difflib
-import json
 import os
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from metaclaw.skills.errors import HistoryError, NotFound
 from metaclaw.skills.format import FILE_NAME
+from metaclaw.skills.git_objects import (
+    Files,
+    commit_of,
+    diff_files,
+    files_at,
+    files_of,
+    head_of,
+    look_at,
+    read_blob,
+    scan_folder,
+    skill_folders,
+    store_blob,
+    write_commit,
+)
 from metaclaw.skills.state import STATE_FILE, STATE_FOLDER
 from metaclaw_adapters.files import private_dir, write_atomic
 
@@ -29,11 +39,9 @@ if TYPE_CHECKING:
 
 PERSON = "You <you@metaclaw.invalid>"
 EVOLVER = "MetaClaw <evolver@metaclaw.invalid>"
-MAX_VERSIONED_BYTES = 10 * 1024 * 1024
 _STATE = f"{STATE_FOLDER}/{STATE_FILE}"
 _STALE_LOCK_SECONDS = 5.0
 _EXCLUDED = f"# MetaClaw's working files\n/{STATE_FOLDER}/*\n!/{_STATE}\n"
-Files = dict[str, tuple[int, bytes]]  # path within the folder, "/"-separated: git mode, object id in hexadecimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +67,15 @@ class History:
         """Commit all skill folders and the state as they are on disk; None when nothing changed."""
         with self._repo(create=True) as repo:
             assert repo is not None
-            head = _head(repo)
-            before = _files(repo, head)
+            head = head_of(repo)
+            before = files_at(repo, head)
             now = self._disk_files(repo)
-            ours = {path.split("/")[0] for path in now} | _skill_folders(before)
+            ours = {path.split("/")[0] for path in now} | skill_folders(before)
             kept = {path: entry for path, entry in before.items() if path.split("/")[0] not in ours}
             after = {**kept, **now}
             if after == before:
                 return None
-            commit = _write_commit(repo, head, after, message, author)
+            commit = write_commit(repo, head, after, message, author)
             self._write_index(repo, after)
             return commit
 
@@ -75,10 +83,10 @@ class History:
         """The commits that changed this skill's files or turned it on or off, newest first."""
         with self._repo() as repo:
             found: list[Version] = []
-            commit = None if repo is None else _commit_of(repo, _head(repo))
+            commit = None if repo is None else commit_of(repo, head_of(repo))
             while repo is not None and commit is not None and len(found) < limit:
-                parent = _commit_of(repo, commit.parents[0] if commit.parents else None)
-                now, before = _look(repo, commit, name), _look(repo, parent, name)
+                parent = commit_of(repo, commit.parents[0] if commit.parents else None)
+                now, before = look_at(repo, commit, name), look_at(repo, parent, name)
                 if now != before:
                     found.append(_version(commit, *now))
                 commit = parent
@@ -96,11 +104,11 @@ class History:
             raise NotFound(f"{name} has no version before {versions[-1].commit[:10]}")
         with self._repo() as repo:
             wanted = commit.strip().lower().encode()
-            at = None if repo is None else _commit_of(repo, _head(repo))
+            at = None if repo is None else commit_of(repo, head_of(repo))
             while repo is not None and at is not None:
                 if len(wanted) >= 4 and at.id.startswith(wanted):
                     return at.id.decode()
-                at = _commit_of(repo, at.parents[0] if at.parents else None)
+                at = commit_of(repo, at.parents[0] if at.parents else None)
         raise NotFound(f"no version {commit!r}: `metaclaw skills history {name}` shows them")
 
     def restore(self, name: str, commit: str) -> None:
@@ -108,7 +116,7 @@ class History:
         with self._repo() as repo:
             if repo is None:
                 raise NotFound(f"{name} has no history")
-            now, then = _within(_files(repo, _head(repo)), name), _within(_files(repo, commit.encode()), name)
+            now, then = files_of(files_at(repo, head_of(repo)), name), files_of(files_at(repo, commit.encode()), name)
             if not now and not then:
                 raise NotFound(f"{name} did not exist at {commit[:10]}")
             for path in now.keys() - then.keys():
@@ -116,7 +124,7 @@ class History:
             for path, (mode, object_id) in then.items():
                 target = self.folder / path
                 private_dir(target.parent)
-                write_atomic(target, _blob(repo, object_id), mode=0o700 if mode & 0o100 else 0o600)
+                write_atomic(target, read_blob(repo, object_id), mode=0o700 if mode & 0o100 else 0o600)
             _remove_empty(self.folder / name)
 
     def diff(self, name: str, commit: str | None) -> str:
@@ -125,13 +133,13 @@ class History:
             if repo is None:
                 raise NotFound(f"{name} has no history")
             if commit is None:
-                newest = _commit_of(repo, self._newest_change(name).commit.encode())
+                newest = commit_of(repo, self._newest_change(name).commit.encode())
                 assert newest is not None
-                old = _files(repo, newest.parents[0] if newest.parents else None)
-                new = _files(repo, newest.id)
+                old = files_at(repo, newest.parents[0] if newest.parents else None)
+                new = files_at(repo, newest.id)
             else:
-                old, new = _files(repo, self.resolve(name, commit).encode()), self._disk_files(repo)
-            return _diff(repo, _within(old, name), _within(new, name))
+                old, new = files_at(repo, self.resolve(name, commit).encode()), self._disk_files(repo)
+            return diff_files(repo, files_of(old, name), files_of(new, name))
 
     def _newest_change(self, name: str) -> Version:
         """The newest commit that changed the skill's files."""
@@ -147,10 +155,10 @@ class History:
         found: Files = {}
         for folder in sorted(self.folder.iterdir()):
             if not folder.name.startswith(".") and not folder.is_symlink() and (folder / FILE_NAME).is_file():
-                _scan(repo, folder, folder.name, found)
+                scan_folder(repo, folder, folder.name, found)
         state = self.folder / _STATE
         if state.is_file():
-            found[_STATE] = (0o100644, _store(repo, state.read_bytes()))
+            found[_STATE] = (0o100644, store_blob(repo, state.read_bytes()))
         return found
 
     def _write_index(self, repo: Repo, files: Files) -> None:
@@ -158,7 +166,7 @@ class History:
         from dulwich.index import index_entry_from_stat
 
         index = repo.open_index()
-        mine = _skill_folders(files)
+        mine = skill_folders(files)
         for known in list(index):
             if known.decode(errors="replace") not in files and known.split(b"/")[0].decode(errors="replace") in mine:
                 del index[known]
@@ -217,110 +225,6 @@ class History:
                 continue
 
 
-def _head(repo: Repo) -> bytes | None:
-    try:
-        return repo.head()
-    except KeyError:
-        return None
-
-
-def _commit_of(repo: Repo, commit_id: bytes | None) -> Commit | None:
-    from dulwich.objects import Commit
-
-    if commit_id is None:
-        return None
-    found: Any = repo.object_store[commit_id]  # type: ignore[index]
-    return found if isinstance(found, Commit) else None
-
-
-def _files(repo: Repo, commit_id: bytes | None) -> Files:
-    from dulwich.object_store import iter_tree_contents
-
-    commit = _commit_of(repo, commit_id)
-    if commit is None:
-        return {}
-    return {
-        entry.path.decode(): (entry.mode, entry.sha)
-        for entry in iter_tree_contents(repo.object_store, commit.tree)
-        if entry.path is not None and entry.mode is not None and entry.sha is not None
-    }
-
-
-def _skill_folders(files: Files) -> set[str]:
-    return {path.split("/")[0] for path in files if path.count("/") == 1 and path.endswith(f"/{FILE_NAME}")} | {
-        STATE_FOLDER
-    }
-
-
-def _within(files: Files, name: str) -> Files:
-    return {path: entry for path, entry in files.items() if path.startswith(f"{name}/") and _harmless(path)}
-
-
-def _harmless(path: str) -> bool:
-    parts = path.split("/")
-    return all(part not in ("", ".", "..") and part.lower() != ".git" and "\\" not in part for part in parts)
-
-
-def _scan(repo: Repo, folder: Path, prefix: str, found: Files) -> None:
-    for path in sorted(folder.iterdir()):
-        info = path.lstat()
-        inner = f"{prefix}/{path.name}"
-        if stat.S_ISDIR(info.st_mode) and path.name != ".git":
-            _scan(repo, path, inner, found)
-        elif stat.S_ISREG(info.st_mode) and info.st_size <= MAX_VERSIONED_BYTES and not path.name.endswith(".tmp"):
-            mode = 0o100755 if info.st_mode & 0o100 else 0o100644
-            found[inner] = (mode, _store(repo, path.read_bytes()))
-
-
-def _store(repo: Repo, data: bytes) -> bytes:
-    from dulwich.objects import Blob
-
-    blob = Blob.from_string(data)
-    if blob.id not in repo.object_store:
-        repo.object_store.add_object(blob)
-    return blob.id
-
-
-def _blob(repo: Repo, object_id: bytes) -> bytes:
-    found: Any = repo.object_store[object_id]  # type: ignore[index]
-    return bytes(found.data)
-
-
-def _write_commit(repo: Repo, head: bytes | None, files: Files, message: str, author: str) -> str:
-    from dulwich.index import commit_tree
-    from dulwich.objects import Commit
-
-    blobs: Any = [(path.encode(), object_id, mode) for path, (mode, object_id) in files.items()]
-    commit = Commit()
-    commit.tree = commit_tree(repo.object_store, blobs)
-    commit.parents = [head] if head else []  # type: ignore[list-item]
-    commit.author = commit.committer = author.encode()
-    commit.author_time = commit.commit_time = int(time.time())
-    commit.author_timezone = commit.commit_timezone = 0
-    commit.encoding = b"UTF-8"
-    commit.message = (message.rstrip("\n") + "\n").encode()
-    repo.object_store.add_object(commit)
-    if not repo.refs.set_if_equals(b"HEAD", head, commit.id):  # type: ignore[arg-type]
-        raise HistoryError("another program committed at the same time")
-    return commit.id.decode()
-
-
-def _look(repo: Repo, commit: Commit | None, name: str) -> tuple[str, bool]:
-    """Id of the skill's folder at a commit (empty: not there), and whether the skill was on."""
-    if commit is None:
-        return "", True
-    tree: Any = repo.object_store[commit.tree]
-    content = tree[name.encode()][1].decode() if name.encode() in tree else ""
-    if STATE_FOLDER.encode() not in tree:
-        return content, True
-    inner: Any = repo.object_store[tree[STATE_FOLDER.encode()][1]]
-    try:
-        state = json.loads(_blob(repo, inner[STATE_FILE.encode()][1]))
-        return content, name not in state["disabled"]
-    except (KeyError, ValueError, TypeError):
-        return content, True
-
-
 def _version(commit: Commit, content: str, enabled: bool) -> Version:
     return Version(
         commit=commit.id.decode(),
@@ -331,26 +235,6 @@ def _version(commit: Commit, content: str, enabled: bool) -> Version:
         enabled=enabled,
         content=content,
     )
-
-
-def _diff(repo: Repo, old: Files, new: Files) -> str:
-    lines: list[str] = []
-    for path in sorted(old.keys() | new.keys()):
-        before, after = (files[path][1] if path in files else None for files in (old, new))
-        if before == after:
-            continue
-        texts = [_blob(repo, item) if item is not None else b"" for item in (before, after)]
-        try:
-            a, b = (text.decode().splitlines(keepends=True) for text in texts)
-        except UnicodeDecodeError:
-            lines.append(f"Binary file {path} differs\n")
-            continue
-        names = (f"a/{path}" if before else "/dev/null", f"b/{path}" if after else "/dev/null")
-        lines += [
-            line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
-            for line in difflib.unified_diff(a, b, *names)
-        ]
-    return "".join(lines)
 
 
 def _remove_empty(folder: Path) -> None:

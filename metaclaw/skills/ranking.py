@@ -39,15 +39,7 @@ class Ranker:
     def rank(self, query: str, *, general: int, specific: int, min_score: float) -> list[Match]:
         """Skills at least `min_score` relevant, best first: at most `general` of the general categories, and
         `specific` of the others."""
-        left = {True: general, False: specific}
-        chosen: list[Match] = []
-        for match in self.scores(query):
-            if match.score < min_score:
-                break
-            if left[match.skill.general] > 0:
-                left[match.skill.general] -= 1
-                chosen.append(match)
-        return chosen
+        return pick(self.scores(query), general=general, specific=specific, min_score=min_score)
 
     def scores(self, query: str) -> list[Match]:
         """Every skill that shares a term with the query, best first."""
@@ -102,6 +94,19 @@ class Ranker:
         for index, fields in enumerate(counts):
             for term, strength in _strengths(fields, averages).items():
                 self._postings.setdefault(term, []).append((index, strength))
+
+
+def pick(matches: Sequence[Match], *, general: int, specific: int, min_score: float) -> list[Match]:
+    """Of matches in order, those at least `min_score` relevant, as many of each kind as may be."""
+    left = {True: general, False: specific}
+    chosen: list[Match] = []
+    for match in matches:
+        if match.score < min_score:
+            break
+        if left[match.skill.general] > 0:
+            left[match.skill.general] -= 1
+            chosen.append(match)
+    return chosen
 
 
 def _field_terms(skill: Skill) -> tuple[Counter[str], ...]:

