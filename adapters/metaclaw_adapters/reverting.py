@@ -57,7 +57,11 @@ def revert(record: FileRecord) -> Reverted:
     if not record.path.exists():
         gone = record.saved is not None
         return Reverted(not gone, notes=(f"{record.path} is gone; there is nothing to undo",) if gone else ())
-    now, value = read_values(record.path, record.format)
+    try:
+        now, value = read_values(record.path, record.format)
+    except Unreadable as error:
+        copy = f", or put back {record.saved.copy}" if record.saved is not None else ""
+        raise Unreadable(f"{error}; repair it and try again{copy}") from error
     if record.saved is not None and digest(now) == record.saved.sha256:
         return Reverted(True)
     original = original_value(record)

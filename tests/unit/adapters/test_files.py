@@ -5,11 +5,22 @@ from __future__ import annotations
 import multiprocessing
 import os
 import stat
+import threading
 from pathlib import Path
 
 import pytest
 
-from metaclaw_adapters.files import FileError, SymlinkEscape, backup, digest, private_dir, remove, write_atomic
+from metaclaw_adapters.files import (
+    FileError,
+    SymlinkEscape,
+    backup,
+    digest,
+    locked,
+    private_dir,
+    remove,
+    sweep,
+    write_atomic,
+)
 
 posix = pytest.mark.skipif(os.name != "posix", reason="POSIX modes")
 
@@ -119,3 +130,30 @@ def test_a_backup_is_the_same_bytes_and_the_same_content_is_kept_once(tmp_path: 
 def test_removing_what_is_not_there_is_no_error(tmp_path: Path) -> None:
     remove(tmp_path / "nothing")
     remove(tmp_path / "no-folder" / "nothing")
+
+
+@posix
+def test_what_a_crash_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
+    for name in ("a.json", ".a.json.x1.metaclaw-tmp", ".b.json.x1.metaclaw-tmp", ".a.json.tmp"):
+        (tmp_path / name).write_bytes(b"")
+    sweep(tmp_path / "a.json")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".a.json.tmp", ".b.json.x1.metaclaw-tmp", "a.json"]
+
+
+def _hold(lock: str, told: str) -> None:
+    with locked(Path(lock)):
+        Path(told).write_text("held")
+        multiprocessing.Event().wait(60)
+
+
+def test_a_lock_is_for_one_process_and_falls_with_it(tmp_path: Path) -> None:
+    holder = multiprocessing.get_context("spawn").Process(
+        target=_hold, args=(str(tmp_path / "lock"), str(tmp_path / "told"))
+    )
+    holder.start()
+    while not (tmp_path / "told").exists():
+        assert holder.is_alive()
+    threading.Timer(0.3, holder.kill).start()
+    with locked(tmp_path / "lock"):
+        holder.join(10)
+        assert not holder.is_alive()

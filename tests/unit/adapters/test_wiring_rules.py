@@ -38,7 +38,7 @@ def someone(data: bytes) -> Iterator[Person]:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_wiring_and_undoing_is_the_identity_and_twice_is_once(data: st.DataObject) -> None:
     text = data.draw(configurations().flatmap(written))
     endpoint = data.draw(endpoints)
@@ -58,7 +58,7 @@ def test_wiring_and_undoing_is_the_identity_and_twice_is_once(data: st.DataObjec
 
 
 @given(st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_an_edit_elsewhere_survives_undoing_and_nothing_of_ours_does(data: st.DataObject) -> None:
     config = data.draw(configurations())
     text = data.draw(written(config))
