@@ -37,8 +37,8 @@ def openclaw_tools() -> None:
 
 @pytest.fixture(scope="module")
 def provider() -> Iterator[ScriptedUpstream]:
-    """One scripted provider for a module's tests."""
-    with ScriptedUpstream() as server:
+    """One scripted provider for a module's tests; like many, it doesn't tell its models' context windows."""
+    with ScriptedUpstream(context_length=0) as server:
         yield server
 
 

@@ -99,8 +99,8 @@ class MetaClaw:
             return False
 
     def _credentials(self) -> dict[str, str]:
-        secrets = self.home / "secrets.json"
-        if not secrets.exists():
+        """The token of the running gateway, which its owner alone can read."""
+        facts = self.home / "run" / "gateway.json"
+        if not facts.exists():
             return {}
-        key = json.loads(secrets.read_text(encoding="utf-8")).get("proxy.api_key", "")
-        return {"Authorization": f"Bearer {key}"} if key else {}
+        return {"X-MetaClaw-Token": str(json.loads(facts.read_text(encoding="utf-8"))["token"])}

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,13 +29,20 @@ LESSON = "That worked: for the Zanzibar ledger always freeze the batch number be
 THANKS = "Noted, freezing the batch number first."
 AGAIN = "I have to run the Zanzibar ledger export again tonight, what must I do before the export?"
 RELOADED = "[reload]"
-SETUP = ("setup", "--non-interactive")
+SETUP = (
+    "setup", "--non-interactive", "--claw", "openclaw", "--mode", "skills_only", "--provider", "custom",
+    "--model", "scripted-model", "--api-key-stdin", "--no-memory",
+)  # fmt: skip
 NEW_SKILL = {
+    "action": "add",
     "name": "zanzibar-ledger-export",
     "description": "Use when exporting to the Zanzibar ledger, or when that export fails half way.",
     "category": "automation",
-    "content": "# Zanzibar ledger export\n\n1. Freeze the batch number before the export.\n"
-    "2. Export.\n3. Check the number of records on both sides.\n\n**Anti-pattern:** exporting with an open batch.",
+    "body": "# Zanzibar ledger export\n\n1. Freeze the batch number before the export.\n"
+    "2. Run the export.\n3. Compare the number of records on both sides.\n",
+    "edits": [],
+    "reason": "The person said how the export succeeds.",
+    "quotes": [{"turn": 3, "text": "always freeze the batch number before the export"}],
 }
 
 
@@ -53,6 +62,7 @@ class Story:
     wired: dict[str, Any] = field(default_factory=dict)
     sessions: list[dict[str, Any]] = field(default_factory=list)
     turns: list[dict[str, Any]] = field(default_factory=list)
+    journal: list[str] = field(default_factory=list)
     skills: list[dict[str, Any]] = field(default_factory=list)
     started_again: str = ""
     same_when_started_again: bool = False
@@ -68,8 +78,7 @@ def script(upstream: ScriptedUpstream) -> None:
     )
     upstream.rule("always freeze the batch number", THANKS)
     upstream.rule("again tonight", "Freeze the batch number first.")
-    proposal = {"skills": [NEW_SKILL], "proposals": [{"action": "add", **NEW_SKILL, "body": NEW_SKILL["content"]}]}
-    upstream.rule("Zanzibar", json.dumps(proposal), where="all", tools=False)
+    upstream.rule("look after the skill library", json.dumps({"proposals": [NEW_SKILL]}), where="system", tools=False)
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +113,8 @@ def tell(told: Story) -> None:
 def set_up(told: Story) -> None:
     """`metaclaw setup`, `metaclaw start`, twice, and OpenClaw has read its new configuration."""
     with reloading(told.openclaw):
-        told.metaclaw.run(*SETUP, "--api-base", told.upstream.base_url, "--port", str(told.metaclaw.port))
+        where = ("--api-base", told.upstream.base_url, "--port", str(told.metaclaw.port))
+        told.metaclaw.run(*SETUP, *where, given="sk-up\n")
         told.metaclaw.run("start")
     told.wired = told.openclaw.values()
     wired = told.openclaw.config.read_bytes()
@@ -137,13 +147,20 @@ def first_session(told: Story) -> None:
     told.replies["look"] = told.openclaw.say(LOOK, "one")
     told.replies["lesson"], told.half_way = say_and_hold(told, LESSON)
     told.one = [call for call in told.upstream.requests[seen:] if call.wire == "chat"]
-    told.sessions = told.metaclaw.request("GET", "/v1/sessions")["sessions"]
+    told.sessions = told.metaclaw.request("GET", "/v1/sessions")["data"]
     session = told.sessions[0]["id"]
-    told.turns = told.metaclaw.request("GET", f"/v1/sessions/{session}/turns")["turns"]
+    told.turns = told.metaclaw.request("GET", f"/v1/sessions/{session}/turns")["data"]
     told.metaclaw.request("POST", f"/v1/sessions/{session}/close", {})
     skill = told.metaclaw.home / "skills" / str(NEW_SKILL["name"]) / "SKILL.md"
     until(skill.exists, "a skill to be written from the session")
     told.skills = told.metaclaw.json("skills", "list")
+    told.journal = messages_in(told.metaclaw.home / "journal.sqlite3")
+
+
+def messages_in(journal: Path) -> list[str]:
+    """Every message body the journal holds."""
+    with closing(sqlite3.connect(f"{journal.as_uri()}?mode=ro", uri=True)) as database:
+        return [bytes(body).decode() for (body,) in database.execute("SELECT body FROM messages")]
 
 
 def say_and_hold(told: Story, text: str) -> tuple[str, str]:
@@ -182,8 +199,8 @@ def untouched(call: Recorded) -> dict[str, Any]:
 
 
 def system(call: Recorded) -> str:
-    """The system prompt, without the provider's name that OpenClaw writes into it."""
-    return str(call.json()["messages"][0]["content"])
+    """The system prompt, with one name for the provider, which OpenClaw writes into it."""
+    return str(call.json()["messages"][0]["content"]).replace("metaclaw/scripted-model", "mine/scripted-model")
 
 
 def test_answers_reach_openclaw(story: Story) -> None:
@@ -212,9 +229,8 @@ def test_a_skill_is_recalled_into_the_newest_user_message(story: Story) -> None:
 
 def test_system_prompt_and_tools_are_untouched(story: Story) -> None:
     direct, first = story.direct[0], story.one[0]
-    assert [line for line in system(first).splitlines() if line not in system(direct).splitlines()] == []
-    assert {system(call) for call in story.one} == {system(first)}
-    assert untouched(first)["tools"] == untouched(direct)["tools"]
+    assert system(first) == system(direct)
+    assert len(untouched(first)["tools"]) > 10
     assert untouched(first) == untouched(direct)
 
 
@@ -235,8 +251,8 @@ def test_the_journal_holds_what_was_said_and_nothing_of_ours(story: Story) -> No
     assert [turn["answer_text"] for turn in story.turns] == [ANSWER, "I see them.", THANKS]
     assert [turn["status"] for turn in story.turns] == ["ok", "ok", "ok"]
     assert [turn["calls"] for turn in story.turns] == [1, 2, 1]
-    journal = b"".join(path.read_bytes() for path in story.metaclaw.home.glob("journal.sqlite3*"))
-    assert QUESTION.encode() in journal
+    assert any(QUESTION in message for message in story.journal)
+    assert not any("<skill name=" in message for message in story.journal)
 
 
 def test_one_conversation_is_one_session(story: Story) -> None:

@@ -82,7 +82,7 @@ class ScriptedUpstream:
     port: int = 0
     api_key: str = ""  # when set, others are answered 401
     models: Sequence[str] = ("scripted-model", "scripted-small")
-    context_length: int = 131072
+    context_length: int = 131072  # told in the model list; 0 tells none
     log: Path | None = None
 
     def __post_init__(self) -> None:
@@ -229,7 +229,7 @@ class ScriptedUpstream:
 
     def _model(self, name: str) -> dict[str, Any]:
         made = {"created": CREATED, "created_at": "2025-12-01T00:00:00Z", "owned_by": "example"}
-        window = {"context_length": self.context_length, "max_output_tokens": 8192}
+        window = {"context_length": self.context_length, "max_output_tokens": 8192} if self.context_length else {}
         return {"id": name, "object": "model", "type": "model", "display_name": name, **made, **window}
 
     async def _model_call(
