@@ -67,7 +67,8 @@ def main() -> int:
     if "deaf" not in behaviours:
         server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
-    (run_dir / f"{name}.json").write_text(json.dumps(run), encoding="utf-8")
+    (run_dir / "new").write_text(json.dumps(run), encoding="utf-8")
+    (run_dir / "new").replace(run_dir / f"{name}.json")
     stopping.wait()
     (run_dir / f"{name}.json").unlink(missing_ok=True)
     return 0
