@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from metaclaw.skills.skill import Match, Omission, Skill
 
@@ -53,7 +54,7 @@ def select(matches: Iterable[Match], max_tokens: int, count: Callable[[str], int
 
 def already_present(skill: Skill, texts: Sequence[str]) -> bool:
     """Whether a conversation holds the skill: its SKILL.md was read, or its text is there in some other way."""
-    probes = _probes(skill)
+    probes = _probes(skill.body)
     needed = max(1, (len(probes) * 3 + 3) // 4)
     description = " ".join(skill.description.split())
     for text in texts:
@@ -73,8 +74,9 @@ def _front_matter(name: str) -> re.Pattern[str]:
     return re.compile(rf"(?m)^.{{0,12}}\bname:\s*[\"']?{re.escape(name)}[\"']?\s*$")
 
 
-def _probes(skill: Skill) -> list[str]:
-    """The longest lines of the body: found one by one, since a tool may number or indent the lines it reads."""
-    lines = {line.strip() for line in skill.body.split("\n")}
+@lru_cache(maxsize=1024)
+def _probes(body: str) -> tuple[str, ...]:
+    """The longest lines of a body: found one by one, since a tool may number or indent the lines it reads."""
+    lines = {line.strip() for line in body.split("\n")}
     long = sorted((line for line in lines if len(line) >= _LEAST_LINE), key=lambda line: (-len(line), line))
-    return long[:_PROBES]
+    return tuple(long[:_PROBES])
