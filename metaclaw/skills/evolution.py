@@ -33,7 +33,11 @@ _MOST_TURNS = 200
 _ANSWER_TOKENS = 4000
 _FIRST_WAIT = 60.0
 _LONGEST_WAIT = 6 * 3600.0
+_SETTINGS_WAIT = 300.0  # a key may be set at any time, and to look costs nothing
 _QUOTE = 200
+# Failures of a model that did answer, and how many of them are enough.
+_ANSWERED = frozenset({"invalid", "truncated", "refused", "empty"})
+_MOST_ANSWERS = 3
 
 
 class Reply(Protocol):
@@ -138,7 +142,13 @@ class Evolver:
             return await asyncio.to_thread(self._decide, session, through, reply, documents)
         except Exception as error:  # whatever fails here, the session waits; no other one does, and nothing is lost
             self.failures += 1
-            self._postpone(progress, session.session_id, through, f"{type(error).__name__}: {error}"[:300])
+            said = f"{type(error).__name__}: {error}"[:300]
+            before = progress.waiting.get(session.session_id)
+            reason = str(getattr(error, "reason", ""))
+            if reason in _ANSWERED and before is not None and before.attempts + 1 >= _MOST_ANSWERS:
+                # The model was there and gave no usable answer, again: to go on asking only costs money.
+                return self._decision(session, through, "", [], [Declined("", f"no usable answer: {said}")])
+            self._postpone(progress, session.session_id, through, said, reason)
             await asyncio.to_thread(self._state.save, progress)
             return None
 
@@ -226,12 +236,13 @@ class Evolver:
         said = {turn.id: self._journal.messages(session_id, turn_id=turn.id) for turn in turns}
         return transcript(session_id, turns, said)
 
-    def _postpone(self, progress: Progress, session_id: str, through: int, reason: str) -> None:
+    def _postpone(self, progress: Progress, session_id: str, through: int, said: str, reason: str) -> None:
         before = progress.waiting.get(session_id)
         attempts = before.attempts + 1 if before is not None else 1
-        pause = min(_LONGEST_WAIT, _FIRST_WAIT * 2.0 ** (attempts - 1))
-        progress.waiting[session_id] = Waiting(through, attempts, self._now() + pause, reason)
-        _log.warning("learning from session %s waits %d s: %s", session_id, pause, reason)
+        longest = _SETTINGS_WAIT if reason == "not_configured" else _LONGEST_WAIT
+        pause = min(longest, _FIRST_WAIT * 2.0 ** min(attempts - 1, 20))
+        progress.waiting[session_id] = Waiting(through, attempts, self._now() + pause, said)
+        _log.warning("learning from session %s waits %d s: %s", session_id, pause, said)
 
     def _entry(
         self, session: Transcript, through: int, outcome: str, skill: str = "", reason: str = "", model: str = ""

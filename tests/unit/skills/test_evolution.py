@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from metaclaw.config.models import Settings
+from metaclaw.helper_llm import HelperError
 from metaclaw.journal import Call, Journal, Message, Session, SessionEnd, sqlite_url
 from metaclaw.skills import Library
 from metaclaw.skills.evolution import READER, Evolver
@@ -264,6 +265,29 @@ async def test_pauses_grow_and_no_number_of_failures_loses_a_session(library: Li
         await learner.run_once()
         clock.now += 7 * 3600
     assert len(llm.asked) == 31 and library.get("dated-export-names")
+
+
+async def test_a_model_that_never_answers_usably_is_not_asked_for_ever(library: Library, journal: Journal) -> None:
+    say(journal, "s", 1, RULE)
+    end(journal, "s")
+    clock = Clock()
+    learner, llm = evolver(library, journal, HelperError("invalid", "no JSON"), clock=clock)
+    outcomes = []
+    for _ in range(6):
+        outcomes += [entry.outcome for entry in await learner.run_once()]
+        clock.now += 7 * 3600
+    assert outcomes == ["waiting", "waiting", "declined"] and len(llm.asked) == 3
+
+
+async def test_a_missing_key_is_looked_for_again_soon(library: Library, journal: Journal) -> None:
+    say(journal, "s", 1, RULE)
+    end(journal, "s")
+    clock = Clock()
+    learner, llm = evolver(library, journal, *[HelperError("not_configured", "no key")] * 9, proposal(), clock=clock)
+    for _ in range(10):
+        await learner.run_once()
+        clock.now += 301
+    assert library.get("dated-export-names")
 
 
 async def test_turns_that_come_while_a_session_waits_are_learned_with_it(library: Library, journal: Journal) -> None:
