@@ -283,7 +283,7 @@ async def test_a_missing_key_is_looked_for_again_soon(library: Library, journal:
     say(journal, "s", 1, RULE)
     end(journal, "s")
     clock = Clock()
-    learner, llm = evolver(library, journal, *[HelperError("not_configured", "no key")] * 9, proposal(), clock=clock)
+    learner, _ = evolver(library, journal, *[HelperError("not_configured", "no key")] * 9, proposal(), clock=clock)
     for _ in range(10):
         await learner.run_once()
         clock.now += 301

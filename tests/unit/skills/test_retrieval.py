@@ -1,4 +1,3 @@
-# ruff: noqa: E501
 """Ranking by meaning as well: an optional help that may be absent, late or broken without anybody noticing."""
 
 from __future__ import annotations
