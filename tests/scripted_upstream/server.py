@@ -210,7 +210,10 @@ class ScriptedUpstream:
             return web.json_response(_refusal(dialect, 400, f"not JSON: {error}"), status=400)
         if recorded.wire == "embeddings":
             return web.json_response(_embeddings(body))
-        asked = read("messages" if recorded.wire == "count_tokens" else recorded.wire, body)
+        try:
+            asked = read("messages" if recorded.wire == "count_tokens" else recorded.wire, body)
+        except (TypeError, AttributeError, ValueError) as error:
+            return web.json_response(_refusal(dialect, 400, f"not a request: {error}"), status=400)
         if recorded.wire == "count_tokens":
             return web.json_response({"input_tokens": tokens(sum(len(block) for block, _ in asked.prompt))})
         return await self._model_call(request, recorded, asked, dialect)
