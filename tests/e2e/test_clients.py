@@ -63,15 +63,26 @@ def test_javascript_sdks_get_the_same_as_from_the_provider(
 
 
 def test_llmprobe_finds_the_same_behind_the_gateway(
-    provider: ScriptedUpstream, plain_gateway: MetaClaw, tmp_path: Path
+    provider: ScriptedUpstream, three_protocols: MetaClaw, tmp_path: Path
 ) -> None:
     probe = installed("js", "llmprobe")
     reports = []
-    for address in (provider.base_url, f"{plain_gateway.url}/v1"):
+    for address in (provider.base_url, f"{three_protocols.url}/v1"):
         script(provider)
         options = ["-k", "sk-upstream-key", "-m", "scripted-model", "--quick", "--no-bench", "--no-save", "--json"]
         reports.append(steady(json.loads(output([probe, address, *options], tmp_path))))
     assert reports[1] == reports[0]
+
+
+@pytest.fixture
+def three_protocols(provider: ScriptedUpstream, tmp_path: Path) -> Iterator[MetaClaw]:
+    """A gateway in front of a provider that speaks all three protocols itself."""
+    metaclaw = MetaClaw(tmp_path / "metaclaw", unused_port())
+    plain = PLAIN.format(protocol="auto", base_url=provider.base_url, port=metaclaw.port)
+    metaclaw.configure(plain.replace("provider: custom", "provider: ollama"))
+    metaclaw.start_gateway()
+    yield metaclaw
+    metaclaw.stop_gateway()
 
 
 def steady(report: Any) -> Any:

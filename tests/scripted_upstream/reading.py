@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+LIMITS = ("max_completion_tokens", "max_output_tokens", "max_tokens")
 SYNTHETIC = ("<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>", "<system-reminder>")
 
 
@@ -23,11 +24,12 @@ class Asked:
     messages: int
     has_tools: bool
     include_usage: bool
+    limit: int  # tokens the answer may have; 0 for no limit
     prompt: list[tuple[bytes, bool]]  # the cacheable blocks in order; True where the client set a cache mark
 
 
 def read(wire: str, body: dict[str, Any]) -> Asked:
-    """Read a request body of protocol `wire`."""
+    """Read a request body of protocol `wire`. Raises TypeError where it is none."""
     messages = _messages(wire, body)
     newest = _newest_person(messages)
     system = [_text(message) for message in messages if message.get("role") in ("system", "developer")]
@@ -45,6 +47,7 @@ def read(wire: str, body: dict[str, Any]) -> Asked:
         messages=len(messages),
         has_tools=bool(tools),
         include_usage=bool(options.get("include_usage")),
+        limit=next((int(body[name]) for name in LIMITS if body.get(name)), 0),
         prompt=_prompt(body, messages, tools),
     )
 
@@ -52,6 +55,10 @@ def read(wire: str, body: dict[str, Any]) -> Asked:
 def _messages(wire: str, body: dict[str, Any]) -> list[dict[str, Any]]:
     source = {"responses": "input", "completions": "prompt"}.get(wire, "messages")
     value = body.get(source) or []
+    if source == "messages" and isinstance(value, str):
+        raise TypeError("messages must be a list")
+    if not isinstance(value, str | list):
+        raise TypeError(f"{source} must be a list")
     return [{"role": "user", "content": value}] if isinstance(value, str) else list(value)
 
 

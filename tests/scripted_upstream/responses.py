@@ -40,12 +40,20 @@ def usage(made: Made) -> dict[str, Any]:
 
 
 def _response(made: Made, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
-    done = status == "completed"
-    return {
-        "id": made.ident("resp_"), "object": "response", "created_at": CREATED, "status": status, "error": None,
-        "incomplete_details": None, "instructions": None, "metadata": {}, "model": made.model, "output": output,
-        "parallel_tool_calls": True, "temperature": 1.0, "tool_choice": "auto", "tools": [], "top_p": 1.0,
-        "usage": usage(made) if done else None, **made.reply.extra,
+    done = status != "in_progress"
+    short = made.reply.finish == "length" and done
+    unset = dict.fromkeys(
+        ("error", "instructions", "max_output_tokens", "max_tool_calls", "previous_response_id", "prompt_cache_key",
+         "reasoning", "safety_identifier", "user")
+    )  # fmt: skip
+    return unset | {
+        "id": made.ident("resp_"), "object": "response", "created_at": CREATED,
+        "completed_at": CREATED + 1 if done else None,
+        "status": "incomplete" if short else status, "background": False, "store": False, "service_tier": "default",
+        "incomplete_details": {"reason": "max_output_tokens"} if short else None, "metadata": {}, "model": made.model,
+        "output": output, "parallel_tool_calls": True, "presence_penalty": 0.0, "frequency_penalty": 0.0,
+        "temperature": 1.0, "text": {"format": {"type": "text"}}, "tool_choice": "auto", "tools": [], "top_logprobs": 0,
+        "top_p": 1.0, "truncation": "disabled", "usage": usage(made) if done else None, **made.reply.extra,
     }  # fmt: skip
 
 
@@ -75,7 +83,8 @@ def _events(made: Made) -> Iterator[Event]:
         elif item["type"] == "message":
             yield from _message(made, index, item)
     yield from _calls(made, [(index, item) for index, item in enumerate(items) if item["type"] == "function_call"])
-    yield "response.completed", {"response": _response(made, "completed", items)}
+    ending = _response(made, "completed", items)
+    yield f"response.{ending['status']}", {"response": ending}
 
 
 def _reasoning(made: Made, index: int, item: dict[str, Any]) -> Iterator[Event]:

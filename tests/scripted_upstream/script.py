@@ -55,6 +55,12 @@ class Reply:
             return [text[start : start + size] for start in range(0, len(text), size)]
         return re.findall(r"\S+\s*|\s+", text)
 
+    def within(self, limit: int) -> Reply:
+        """Cut to so many tokens, of four bytes each."""
+        if not limit or len(self.text) <= limit * 4:
+            return self
+        return replace(self, text=self.text[: limit * 4], tool_calls=(), finish="length")
+
     def expanded(self, match: re.Match[str] | None) -> Reply:
         """With `\\1` or `\\g<name>` in text and tool arguments taken from the match."""
         if match is None or match.re.groups == 0:

@@ -239,6 +239,7 @@ class ScriptedUpstream:
         self, request: web.Request, recorded: Recorded, asked: Asked, dialect: ModuleType
     ) -> web.StreamResponse:
         recorded.rule, reply = self.script.reply(asked)
+        reply = reply.within(asked.limit)
         if reply.delay_ms:
             await asyncio.sleep(reply.delay_ms / 1000)
         recorded.status = reply.status
