@@ -22,6 +22,7 @@ _UNKNOWN_PAIR = 0.25  # the same for a pair of characters, of which most straddl
 # A query is as long as its weight, but never shorter than this: one common word is not a subject.
 _LEAST_MASS = 1.5
 _LENGTH_POWER = 0.5
+_RELATIVE = 0.5  # of the best match's relevance; what has less is there for a word in passing
 _MAX_TERMS = 32
 _MAX_CHARS = 6000
 
@@ -37,8 +38,8 @@ class Ranker:
         self._build()
 
     def rank(self, query: str, *, general: int, specific: int, min_score: float) -> list[Match]:
-        """Skills at least `min_score` relevant, best first: at most `general` of the general categories, and
-        `specific` of the others."""
+        """Skills at least `min_score` relevant and not far behind the best, best first: at most `general` of the
+        general categories, and `specific` of the others."""
         return pick(self.scores(query), general=general, specific=specific, min_score=min_score)
 
     def scores(self, query: str) -> list[Match]:
@@ -97,11 +98,12 @@ class Ranker:
 
 
 def pick(matches: Sequence[Match], *, general: int, specific: int, min_score: float) -> list[Match]:
-    """Of matches in order, those at least `min_score` relevant, as many of each kind as may be."""
+    """Of matches in order, those at least `min_score` relevant and not far behind the first, as many as may be."""
     left = {True: general, False: specific}
     chosen: list[Match] = []
+    least = max(min_score, _RELATIVE * matches[0].score) if matches else min_score
     for match in matches:
-        if match.score < min_score:
+        if match.score < least:
             break
         if left[match.skill.general] > 0:
             left[match.skill.general] -= 1

@@ -16,7 +16,7 @@ from metaclaw.skills.tokens import terms
 _log = logging.getLogger(__name__)
 Mode = Literal["auto", "template", "embedding", "hybrid"]
 _PATIENCE = 0.12  # seconds a turn waits for the query's vector
-_DENSE_SHARE = 0.8  # meaning alone never is as sure as a word
+_DENSE_SHARE = 0.6  # meaning alone never is as sure as a word
 
 
 class Retriever:

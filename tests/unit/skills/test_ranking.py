@@ -70,10 +70,17 @@ def test_disabled_skills_are_not_ranked() -> None:
 
 
 def test_general_and_specific_skills_have_budgets_of_their_own() -> None:
-    query = "flaky test, slow query, meeting minutes, copy of the edited files before"
+    query = "flaky test, slow query, and keep a backup copy of every file before changing it"
     ranked = RANKER.rank(query, general=0, specific=1, min_score=0.0)
     assert len(ranked) == 1 and not ranked[0].skill.general
     assert [m.skill.name for m in RANKER.rank(query, general=1, specific=0, min_score=0.0)] == ["backup-before-edit"]
+
+
+def test_a_skill_far_behind_the_best_is_not_recalled() -> None:
+    query = "the pytest test is flaky and intermittent"
+    scores = {match.skill.name: match.score for match in RANKER.scores(f"{query}, database")}
+    assert scores["slow-queries"] < 0.5 * scores["flaky-tests"]
+    assert found(f"{query}, database", min_score=0.0) == ["flaky-tests"]
 
 
 def test_two_thousand_words_neither_match_everything_nor_hide_the_subject() -> None:
