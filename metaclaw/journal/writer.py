@@ -31,6 +31,10 @@ BATCH_BYTES = 8 << 20
 LINGER_SECONDS = 0.002  # under load, a wait this short makes groups several times larger and each item cheaper
 RETRY_SECONDS = 10.0  # a broken disk must not hold the queue for as long as one attempt an item takes
 
+# What a server's transaction is called, so that its outcome can be asked for; and no wait without an end for another
+# gateway that hangs in the middle of its own.
+_TICKET = "SELECT pg_current_xact_id()::text, set_config('lock_timeout', '10s', true)"
+
 
 @dataclass(slots=True)
 class _Entry:
@@ -207,7 +211,7 @@ class Writer:
             connection = self._connected()
             with connection.begin():
                 if self._engine.dialect.name == "postgresql":
-                    ticket = connection.exec_driver_sql("SELECT pg_current_xact_id()::text").scalar_one()
+                    ticket = connection.exec_driver_sql(_TICKET).scalar_one()
                 result = work(connection)
         except BaseException as error:
             self._hang_up()
