@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import gc
 import json
 import platform
+import sqlite3
 import tempfile
 import time
 from collections.abc import Callable
@@ -36,7 +38,8 @@ class Bench:
     contender: Contender
     running: Running
     seconds: float
-    turns_asked: int = 0
+    soak: int = 0  # main turns in all, after which memory is looked at again
+    asked: int = 0
 
     async def measure(self) -> Figures:
         """Every figure, cheapest first."""
@@ -54,6 +57,10 @@ class Bench:
         if self.running.launch.streams:
             figures |= await self.streams()
         figures["rss_loaded_mib"] = self.running.rss()
+        if self.contender.turns and self.soak:
+            while self.asked < self.soak:
+                await self.latency(16)
+            figures["rss_soaked_mib"] = self.running.rss()
         return figures
 
     def headers(self) -> dict[str, str]:
@@ -69,14 +76,15 @@ class Bench:
         prepared = conversations(url, self.headers(), int(seconds * 400), f"c{clients}-{time.monotonic_ns()}")
         requests = iter([*prepared])
         gc.collect()
-        return await load.run(self.running.port, requests, clients, seconds=seconds, most=10**9)
+        done = await load.run(self.running.port, requests, clients, seconds=seconds, most=10**9)
+        self.asked += len(done.seen)
+        return done
 
     async def latency(self, clients: int) -> Figures:
         """Latency, throughput and CPU a request at a number of clients."""
         before, begun = self.running.cpu(), time.perf_counter()
         done = await self.run(clients, self.seconds)
         cpu, wall = self.running.cpu() - before, time.perf_counter() - begun
-        self.turns_asked += len(done.seen)
         busy = done.rate if cpu <= 0 else len(done.seen) / max(cpu, 1e-9)
         return {
             f"p50_c{clients}_ms": done.ms(0.5),
@@ -111,14 +119,27 @@ class Bench:
         return done, self.running.cpu() - before
 
 
-def measured(contender: Contender, origin_port: int, seconds: float) -> Figures:
-    """Start, measure, end."""
-    with (
-        tempfile.TemporaryDirectory(prefix="bench-") as folder,
-        started(contender, origin_port, Path(folder)) as running,
-    ):
-        bench = Bench(contender, running, seconds * contender.seconds)
-        return uvloop.run(bench.measure())
+def measured(contender: Contender, origin_port: int, seconds: float, soak: int) -> Figures:
+    """Start, measure, end; of main turns, also see what the journal has."""
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        with started(contender, origin_port, Path(folder)) as running:
+            bench = Bench(contender, running, seconds * contender.seconds, soak)
+            figures = uvloop.run(bench.measure())
+        return figures | (journaled(Path(folder), bench.asked) if contender.turns else {})
+
+
+def journaled(folder: Path, asked: int) -> Figures:
+    """How many of the turns the journal lacks, and into how many something was recalled."""
+    with contextlib.closing(sqlite3.connect(folder / "journal.sqlite3")) as journal:
+        ((turns, recalled),) = journal.execute(
+            "SELECT count(*), sum(injected_tokens > 0) FROM calls JOIN sessions ON sessions.id = session_id"
+            " WHERE kind = 'main' AND client_id != ''"
+        )
+    return {
+        "turns": float(asked),
+        "failed_turns_not_in_journal": float(asked - turns),
+        "recalled": float(recalled or 0),
+    }
 
 
 def best(rounds: list[Figures]) -> Figures:
@@ -126,7 +147,7 @@ def best(rounds: list[Figures]) -> Figures:
     return {name: (max if name.startswith("rate") else min)(figures[name] for figures in rounds) for name in rounds[0]}
 
 
-def run(names: list[str], seconds: float, rounds: int, say: Callable[[str], None]) -> dict[str, Any]:
+def run(names: list[str], seconds: float, rounds: int, soak: int, say: Callable[[str], None]) -> dict[str, Any]:
     """All contenders, round by round; what is absent is told."""
     chosen = [one for one in CONTENDERS if not names or one.name == "direct" or any(n in one.name for n in names)]
     results: dict[str, list[Figures]] = {}
@@ -138,7 +159,7 @@ def run(names: list[str], seconds: float, rounds: int, say: Callable[[str], None
                     continue
                 say(contender.name)
                 try:
-                    results.setdefault(contender.name, []).append(measured(contender, port, seconds))
+                    results.setdefault(contender.name, []).append(measured(contender, port, seconds, soak))
                 except (Absent, RuntimeError, ConnectionError) as error:
                     absent[contender.name] = str(error)
                     results.pop(contender.name, None)
@@ -152,10 +173,13 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=[], help="parts of names; the direct call is always measured")
     parser.add_argument("--seconds", type=float, default=3.0, help="time for each number of clients")
     parser.add_argument("--rounds", type=int, default=1, help="the best of so many is kept")
+    parser.add_argument("--soak", type=int, default=10_000, help="main turns after which memory is looked at again")
     parser.add_argument("--json", type=Path, help="also write everything there")
     options = parser.parse_args()
     pin(LOAD_CORE)
-    found = run(options.only, options.seconds, options.rounds, lambda name: print(f"… {name}", flush=True))
+    found = run(
+        options.only, options.seconds, options.rounds, options.soak, lambda name: print(f"… {name}", flush=True)
+    )
     print(render(found))
     if options.json:
         options.json.write_text(json.dumps(found, indent=1), encoding="utf-8")

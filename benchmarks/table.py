@@ -19,7 +19,7 @@ COLUMNS = (
     ("CPU a paced chunk (µs)", "paced_cpu_us", False, 0),
     ("64 streams, 2.00 s ideal (s)", "streams64_s", False, 2),
     ("cold start (s)", "cold_start_s", False, 2),
-    ("RSS idle / loaded (MiB)", ("rss_idle_mib", "rss_loaded_mib"), False, 0),
+    ("RSS idle / loaded / 10,000 turns (MiB)", ("rss_idle_mib", "rss_loaded_mib", "rss_soaked_mib"), False, 0),
 )
 
 
