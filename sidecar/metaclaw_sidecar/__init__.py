@@ -1,0 +1,1 @@
+"""The memory service of MetaClaw; runs beside the gateway or alone."""

@@ -1,0 +1,6 @@
+"""Search over memories and raw turns: lexical, dense, fused; never an error, never a wait."""
+
+from .documents import Corpus, Document, Hit, Kind, Mode
+from .settings import RetrievalSettings
+
+__all__ = ["Corpus", "Document", "Hit", "Kind", "Mode", "RetrievalSettings"]
