@@ -156,7 +156,7 @@ class Evolver:
         proposals, declined = read_answer(reply.parsed)
         accepted: list[Accepted] = []
         for proposal in proposals:
-            verdict = judge(proposal, session, self.library.skills(), documents)
+            verdict = judge(proposal, session, self.library.skills(), documents, self.library.withdrawn())
             if isinstance(verdict, Declined):
                 declined.append(verdict)
             elif any(other.document.name == verdict.document.name for other in accepted):

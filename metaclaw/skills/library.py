@@ -59,6 +59,10 @@ class Library:
                 return skill
         raise NotFound(f"no skill is named {name!r}: `metaclaw skills list` shows all")
 
+    def withdrawn(self) -> dict[str, str]:
+        """Names and descriptions of learned skills that a person deleted."""
+        return {name: words for name, words in self._state.withdrawn.items() if name not in self._entries}
+
     def document(self, name: str) -> Document:
         """The whole content of a skill's SKILL.md. Raises NotFound."""
         self.get(name)
@@ -136,7 +140,8 @@ class Library:
                 raise Refused(f"{name} is built in and can't be removed: use `metaclaw skills disable {name}`")
             self._commit("Record changes made by hand", PERSON)
             delete_tree(skill.path.parent)
-            self._write_state(self._state.without(name))
+            unwanted = skill.description if skill.source == "learned" else None
+            self._write_state(self._state.without(name).with_withdrawn(name, unwanted))
             self._commit(f"Remove {name}", PERSON)
             self.reload()
 
@@ -194,7 +199,7 @@ class Library:
             if folder.exists():
                 delete_tree(folder)
             incoming.rename(folder)
-            self._write_state(self._state.with_learned(package.name, None))
+            self._write_state(self._state.with_learned(package.name, None).with_withdrawn(package.name, None))
             self._commit(f"Import {package.name}", PERSON)
             self.reload()
             return self.get(package.name)
@@ -244,7 +249,7 @@ class Library:
         data = write(document)
         self._commit("Record changes made by hand", PERSON)
         folder = private_dir(self.user_dir / document.name)
-        self._write_state(self._state.with_learned(document.name, None))
+        self._write_state(self._state.with_learned(document.name, None).with_withdrawn(document.name, None))
         write_atomic(folder / FILE_NAME, data)
         self._commit(message, PERSON)
         self.reload()

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, ValidationError
 from metaclaw.skills.errors import SkillError
 from metaclaw.skills.format import CATEGORIES, Document, check
 from metaclaw.skills.screening import screen
-from metaclaw.skills.similarity import nearest
+from metaclaw.skills.similarity import nearest, same_trigger
 from metaclaw.skills.skill import Skill
 from metaclaw.skills.transcript import Exchange, Transcript
 
@@ -123,9 +123,16 @@ def _storable(value: Any) -> Any:
 
 
 def judge(
-    proposal: Proposal, session: Transcript, skills: Sequence[Skill], documents: Mapping[str, Document]
+    proposal: Proposal,
+    session: Transcript,
+    skills: Sequence[Skill],
+    documents: Mapping[str, Document],
+    withdrawn: Mapping[str, str],
 ) -> Accepted | Declined:
-    """Decide by rule alone whether a proposal becomes a skill. `documents` holds the whole files by name."""
+    """Decide by rule alone whether a proposal becomes a skill.
+
+    `documents` holds the whole files by name, `withdrawn` the descriptions of skills the person deleted.
+    """
     name = proposal.name.strip()
     if proposal.action == "nothing":
         return Declined(name, f"nothing to learn: {proposal.reason.strip() or 'no reason given'}")
@@ -139,6 +146,9 @@ def judge(
     wrong = _screened(drafted, session, [skill for skill in skills if skill is not current])
     if wrong:
         return Declined(name, wrong)
+    for unwanted, description in withdrawn.items():
+        if unwanted == name or same_trigger(unwanted, description, drafted):
+            return Declined(name, f"the person deleted {unwanted}, which said the same")
     return Accepted(drafted, current.digest if current is not None else "", proposal)
 
 

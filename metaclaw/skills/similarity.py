@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from metaclaw.skills.format import Document
 from metaclaw.skills.skill import Skill
 from metaclaw.skills.tokens import terms
 
@@ -45,6 +46,13 @@ def nearest(name: str, description: str, body: str, skills: Sequence[Skill]) -> 
         trigger = 1.0 if words == frozenset(skill.name.split("-")) else _cosine(head, other_head, rarity)
         found.append(Nearness(skill, trigger, _cosine(whole, other_whole, rarity)))
     return max(found, key=lambda near: (near.duplicate, near.trigger + near.text), default=None)
+
+
+def same_trigger(name: str, description: str, document: Document) -> bool:
+    """Whether a description says the same as a skill's."""
+    a = Counter(terms(f"{name} {description}"))
+    b = Counter(terms(f"{document.name} {document.description}"))
+    return _cosine(a, b, _rarity([a, b])) >= SAME_BOTH
 
 
 def _rarity(documents: Sequence[Counter[str]]) -> dict[str, float]:

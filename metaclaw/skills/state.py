@@ -1,10 +1,10 @@
-"""What the library knows of its skills beyond their files: which are off, and which the evolver wrote."""
+"""What the library knows beyond the files: which skills are off, which the evolver wrote, which nobody wants."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +14,24 @@ STATE_FILE = "state.json"
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """`disabled` names skills that are not recalled; `learned` maps names to the digest the evolver wrote."""
+    """`disabled` names skills that are not recalled; `learned` maps names to the digest the evolver wrote;
+    `withdrawn` maps learned skills that a person deleted to their descriptions, so that they aren't learned again."""
 
     disabled: frozenset[str] = frozenset()
     learned: Mapping[str, str] = field(default_factory=dict)
+    withdrawn: Mapping[str, str] = field(default_factory=dict)
 
     def with_enabled(self, name: str, enabled: bool) -> State:
         """This state with one skill on or off."""
-        return State(self.disabled - {name} if enabled else self.disabled | {name}, self.learned)
+        return replace(self, disabled=self.disabled - {name} if enabled else self.disabled | {name})
 
     def with_learned(self, name: str, digest: str | None) -> State:
         """This state with one skill's digest noted as the evolver's, or forgotten."""
-        learned = {key: value for key, value in self.learned.items() if key != name}
-        if digest is not None:
-            learned[name] = digest
-        return State(self.disabled, learned)
+        return replace(self, learned=_with(self.learned, name, digest))
+
+    def with_withdrawn(self, name: str, description: str | None) -> State:
+        """This state with one skill noted as unwanted, or wanted again."""
+        return replace(self, withdrawn=_with(self.withdrawn, name, description))
 
     def without(self, name: str) -> State:
         """This state with nothing known of the skill."""
@@ -49,16 +52,23 @@ def read_state(user_dir: Path) -> State:
     value: Any = json.loads(data)
     if not isinstance(value, dict):
         raise ValueError("it is not an object")
-    disabled, learned = value.get("disabled", []), value.get("learned", {})
-    if not isinstance(disabled, list) or not isinstance(learned, dict):
-        raise ValueError("`disabled` must be a list and `learned` an object")
-    return State(
-        frozenset(item for item in disabled if isinstance(item, str)),
-        {str(key): item for key, item in learned.items() if isinstance(item, str)},
-    )
+    disabled, maps = value.get("disabled", []), [value.get(key, {}) for key in ("learned", "withdrawn")]
+    if not isinstance(disabled, list) or not all(isinstance(item, dict) for item in maps):
+        raise ValueError("`disabled` must be a list, `learned` and `withdrawn` objects")
+    learned, withdrawn = ({str(k): v for k, v in item.items() if isinstance(v, str)} for item in maps)
+    return State(frozenset(item for item in disabled if isinstance(item, str)), learned, withdrawn)
 
 
 def state_bytes(state: State) -> bytes:
     """The file of a state: the same bytes for the same state."""
-    value = {"disabled": sorted(state.disabled), "learned": dict(sorted(state.learned.items()))}
+    value = {
+        "disabled": sorted(state.disabled),
+        "learned": dict(sorted(state.learned.items())),
+        "withdrawn": dict(sorted(state.withdrawn.items())),
+    }
     return (json.dumps(value, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def _with(known: Mapping[str, str], name: str, value: str | None) -> dict[str, str]:
+    rest = {key: item for key, item in known.items() if key != name}
+    return rest if value is None else {**rest, name: value}

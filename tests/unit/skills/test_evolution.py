@@ -242,6 +242,26 @@ async def test_a_persons_skill_is_never_amended(library: Library, journal: Journ
     assert library.get("slow-queries").body == SQL["body"]
 
 
+async def test_what_a_person_deleted_is_not_learned_again(library: Library, journal: Journal) -> None:
+    again = proposal(
+        name="export-file-dates",
+        description="Puts the date first when naming export files. Use whenever a file is exported or a report saved.",
+    )
+    learner, _ = evolver(library, journal, proposal(), proposal(), again, again)
+    for session in ("a", "b", "c", "d"):
+        say(journal, session, 1, RULE)
+    end(journal, "a")
+    await learner.run_once()
+    library.remove("dated-export-names")
+    end(journal, "b")
+    end(journal, "c")
+    assert ["deleted" in entry.reason for entry in await learner.run_once()] == [True, True]
+    library.revert("dated-export-names")
+    library.edit("dated-export-names", document(SQL, name="dated-export-names"))
+    end(journal, "d")
+    assert [entry.outcome for entry in await learner.run_once()] == ["added"]
+
+
 async def test_a_failing_model_makes_one_session_wait_and_no_other(library: Library, journal: Journal) -> None:
     for session in ("first", "second"):
         say(journal, session, 1, f"{RULE} ({session})")
