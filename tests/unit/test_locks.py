@@ -22,7 +22,7 @@ def named(requirement: str) -> str:
 def locked(name: str) -> dict[str, str]:
     """Name and version of each package in a lock file."""
     lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
-    return dict(found.groups() for line in lines if (found := re.match(r"([\w.-]+)==([^\s;\\]+)", line)))
+    return {found[1]: found[2] for line in lines if (found := re.match(r"([\w.-]+)==([^\s;\\]+)", line))}
 
 
 def test_every_dependency_is_locked() -> None:
