@@ -278,12 +278,19 @@ class ScriptedUpstream:
                     request.transport.abort()  # type: ignore[union-attr]
                 return response
             if number == reply.hold_after and reply.hold:
-                await asyncio.to_thread(reply.hold.wait, HOLD_SECONDS)
+                await _held(reply.hold)
             if number and reply.pace_ms:
                 await asyncio.sleep(reply.pace_ms / 1000)
             await response.write(event)
         await response.write_eof()
         return response
+
+
+async def _held(event: threading.Event) -> None:
+    """Wait for another thread's event, in short waits so that no thread is left behind when the client leaves."""
+    for _ in range(HOLD_SECONDS * 5):
+        if await asyncio.to_thread(event.wait, 0.2):
+            return
 
 
 def _bearer(request: web.Request) -> str:
