@@ -22,15 +22,17 @@ from metaclaw.gateway.sessions import SessionTable
 from metaclaw.gateway.skill_source import SkillSource
 from metaclaw.gateway.turn import Turns
 from metaclaw.gateway.upstream.passthrough import Connections
+from metaclaw.gateway.upstream.routed import Routed
 from metaclaw.gateway.upstream.selection import build_dispatcher
+from metaclaw.helper_llm import HelperLlm
 from metaclaw.journal import Injection, Journal, JournalError, Session, SessionEnd, sqlite_url
-from metaclaw.providers import missing
 from metaclaw.skills import Library
 from metaclaw_adapters.files import private_dir
 
 _SWEEP_SECONDS = 15.0
 _LEARN_SECONDS = 20.0
 _TELL_SECONDS = 30.0
+_WINDOW_SECONDS = 600.0
 _log = logging.getLogger(__name__)
 
 
@@ -83,6 +85,8 @@ class Services:
         self.shut_down: Callable[[], None] = lambda: None
         self._tasks: list[asyncio.Task[None]] = []
         self._started = False
+        self._window = 0
+        self._window_asked = -_WINDOW_SECONDS
         self._unwritten = 0
         self._unwritten_told = -_TELL_SECONDS
 
@@ -121,6 +125,10 @@ class Services:
         self.other_calls = OtherCalls(self.dispatcher, self.sessions, self.metrics, settings.memory.scope)
         self._spawn(self._sweep())
         self._start_learning()
+        for target in self.dispatcher.targets:
+            for upstream in target.upstreams:
+                if isinstance(upstream, Routed):
+                    self._spawn(upstream.warm())
         self._started = True
 
     async def stop(self) -> None:
@@ -161,8 +169,6 @@ class Services:
 
     async def models(self) -> list[dict[str, Any]]:
         """The model list that clients are shown."""
-        from metaclaw.model_info import context_window
-
         llm = self.settings.llm
         entry: dict[str, Any] = {
             "id": llm.model_id or "metaclaw",
@@ -170,8 +176,17 @@ class Services:
             "created": int(self.loaded.path.stat().st_mtime) if self.loaded.exists else 0,
             "owned_by": llm.provider,
         }
-        window = await context_window(self.settings)
+        window = await self._context_window()
         return [{**entry, "context_length": window} if window else entry]
+
+    async def _context_window(self) -> int:
+        """Tokens the model takes in all, 0 when unknown; the upstream is asked now and then, not each time."""
+        from metaclaw.model_info import context_window
+
+        now = time.monotonic()
+        if now - self._window_asked >= _WINDOW_SECONDS:
+            self._window, self._window_asked = await context_window(self.settings), now
+        return self._window
 
     def status(self) -> dict[str, Any]:
         """What is on, what is off and why, and the counters."""
@@ -219,7 +234,8 @@ class Services:
 
     def _start_learning(self) -> None:
         settings = self.settings
-        self.learning = "skills.auto_evolve is off" if not settings.skills.auto_evolve else missing(settings.llm)
+        evolver = HelperLlm.from_settings(settings, "evolver")
+        self.learning = "skills.auto_evolve is off" if not settings.skills.auto_evolve else evolver.missing()
         if self.library is None or self.journal is None:
             self.learning = "the skills or the journal are not available"
         if not self.learning and self.library is not None and self.journal is not None:

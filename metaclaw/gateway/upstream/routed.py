@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -26,6 +27,8 @@ _FROM_BODY = (
 )  # fmt: skip
 _IMAGE_SCHEMES = frozenset(("data", "http", "https", "gs", "s3"))
 
+_log = logging.getLogger(__name__)
+
 
 class Routed:
     """One upstream reached through litellm; speaks chat completions."""
@@ -38,6 +41,13 @@ class Routed:
     def speaks(self, wire: WireName) -> bool:
         """Chat completions only; translators stand around it for the rest."""
         return wire == "chat"
+
+    async def warm(self) -> None:
+        """Import the library in the background, so that the first call need not wait for it."""
+        try:
+            await litellm_library.warm()
+        except litellm_library.LibraryError as error:
+            _log.warning("%s", error)
 
     async def send(self, request: Request) -> Answer:
         """Ask, and answer as a chat completions server would."""
