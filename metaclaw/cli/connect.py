@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Literal
 
 from metaclaw.cli.output import note
 from metaclaw.cli.report import ClawLine
@@ -38,7 +39,21 @@ def endpoint(settings: Settings, host: str, port: int) -> Endpoint:
         model_id=model,
         model_name=model,
         context_window=_window(settings) if model else 0,
+        protocol=_protocol(settings),
     )
+
+
+def _protocol(settings: Settings) -> Literal["chat", "messages", "responses", ""]:
+    """The upstream's own wire protocol, so that the agent's bytes pass through; empty keeps what the agent speaks."""
+    from metaclaw.providers import ProviderError, protocol_bases
+
+    try:
+        spoken = protocol_bases(settings.llm)
+    except ProviderError:
+        return ""
+    if len(spoken) > 1 or settings.llm.auth_method != "api_key":
+        return ""
+    return "messages" if "messages" in spoken else "responses" if "responses" in spoken else "chat"
 
 
 def connect(site: Site, running: Running) -> list[ClawLine]:

@@ -136,6 +136,8 @@ class Services:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self.skills is not None:
+            await asyncio.to_thread(self.skills.close)
         if self.journal is not None:
             await asyncio.to_thread(self.journal.close)
         await self.dispatcher.aclose()
@@ -196,6 +198,7 @@ class Services:
             "upstreams": [{"provider": t.name, "model": t.model_id} for t in self.dispatcher.targets],
             "problems": dict(self.problems),
             "learning": self.learning or "on",
+            "retrieval": self._retrieval(),
             "waiting_for": self.waiting_for(),
             "counters": self.metrics.snapshot(),
             "journal": {
@@ -208,6 +211,12 @@ class Services:
             else None,
             "skills": len([s for s in self.library.skills() if s.enabled]) if self.library is not None else 0,
         }
+
+    def _retrieval(self) -> str:
+        if self.skills is None:
+            return "off"
+        retriever = self.skills.retriever
+        return f"{retriever.mode} ({retriever.off_because})" if retriever.off_because else retriever.mode
 
     async def _open_journal(self) -> Journal | NoJournal:
         url = self.settings.journal.url or sqlite_url(home() / "journal.sqlite3")
@@ -228,7 +237,7 @@ class Services:
             _log.exception("skills are off")
             return []
         cache = await asyncio.to_thread(private_dir, home() / "cache")
-        self.skills = SkillSource(self.library, self.settings, cache / "skill-tokens.json")
+        self.skills = SkillSource(self.library, self.settings, cache)
         self._spawn(self._follow_skills(self.library, self.skills))
         return [self.skills]
 
@@ -273,6 +282,9 @@ class Services:
             if self.journal is None:
                 continue
             try:
+                if self.settings.journal.retention_days:
+                    oldest = self.clock() - self.settings.journal.retention_days * 86400
+                    await asyncio.to_thread(self.journal.delete_before, oldest)
                 before = self.clock() - self.settings.sessions.idle_minutes * 60
                 for session in await asyncio.to_thread(self.journal.idle_sessions, before):
                     await asyncio.wrap_future(self.end_session(session.id, "idle"))

@@ -12,6 +12,7 @@ from pathlib import Path
 from metaclaw.config import Settings
 from metaclaw.gateway.recall import Found, Query
 from metaclaw.skills import Library, Match, Ranker, Skill, already_present, render, select
+from metaclaw.skills.retrieval import Retriever
 from metaclaw.tokens import count_apart
 from metaclaw_adapters.files import write_atomic
 
@@ -34,9 +35,12 @@ class SkillSource:
     name = "skills"
 
     def __init__(self, library: Library, settings: Settings, cache: Path) -> None:
+        """`cache` is a folder for token counts and vectors."""
         self.library = library
         self._settings = settings.skills
-        self._cache = cache
+        self._cache = cache / "skill-tokens.json"
+        self.retriever = Retriever(settings.skills.retrieval_mode, cache / "skill-vectors.npz")
+        self._preparing: asyncio.Task[None] | None = None
         self._index: _Index | None = None
         self._building = asyncio.Lock()
 
@@ -51,8 +55,12 @@ class SkillSource:
         if index is None:
             return []
         limits = self._settings
-        matches = index.ranker.rank(
-            query.text, general=limits.top_k, specific=limits.task_specific_top_k, min_score=limits.min_score
+        matches = await self.retriever.rank(
+            index.ranker,
+            query.text,
+            general=limits.top_k,
+            specific=limits.task_specific_top_k,
+            min_score=limits.min_score,
         )
         new = [m for m in matches if self._is_new(m, query)]
         texts = index.texts
@@ -77,6 +85,14 @@ class SkillSource:
             costs = await self._costs({s.name: s.digest for s in enabled}, texts)
             ranker = await asyncio.to_thread(self.library.ranker)
             self._index = _Index(skills, ranker, texts, costs)
+            # Words serve until the vectors are there.
+            self._preparing = asyncio.ensure_future(self.retriever.prepare(skills))
+
+    def close(self) -> None:
+        """Stop what runs in the background."""
+        if self._preparing is not None:
+            self._preparing.cancel()
+        self.retriever.close()
 
     async def _costs(self, digests: dict[str, str], texts: dict[str, str]) -> dict[str, int]:
         """Tokens by skill; counted once for each version of a skill and kept on disk."""
