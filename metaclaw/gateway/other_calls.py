@@ -20,8 +20,11 @@ _IMAGE_TOKENS = 1600  # what Anthropic's documentation gives for the largest ima
 class OtherCalls:
     """Passes these calls on; none of them is recalled into or learned from."""
 
-    def __init__(self, dispatcher: Dispatcher, sessions: SessionTable, metrics: Metrics, default_scope: str) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, sessions: SessionTable, recall: Recall, metrics: Metrics, default_scope: str
+    ) -> None:
         self._dispatcher = dispatcher
+        self._recall = recall
         self._sessions = sessions
         self._metrics = metrics
         self._default_scope = default_scope
@@ -70,7 +73,7 @@ class OtherCalls:
         try:
             request = MESSAGES.read(body)
             live = self._sessions.get(identify(client, request, self._default_scope).session_id)
-            edits = Recall.replayed(request, live) if live else {}
+            edits = self._recall.replayed(request, live) if live else {}
             return MESSAGES.edit(request, edits, {})
         except Exception:
             self._metrics.count("prepare_failed")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
@@ -16,6 +17,7 @@ from metaclaw.gateway.sessions import Extent, Live
 from metaclaw.journal.records import Injection
 
 _QUERY_LENGTH = 4000
+_LOADED_LENGTH = 400  # shorter texts are talk, not a file that was read
 _log = logging.getLogger(__name__)
 
 
@@ -38,7 +40,6 @@ class Query:
     scope: str
     session_id: str
     present: frozenset[tuple[str, str]]  # (kind, name) of what is in the request now
-    texts: Sequence[str]  # the newest texts of the request, to see what the client has loaded itself
 
 
 class Source(Protocol):
@@ -48,6 +49,10 @@ class Source(Protocol):
 
     async def recall(self, query: Query) -> list[Found]:
         """What fits, best first, within the source's own budget."""
+        ...
+
+    def loaded(self, texts: Sequence[str]) -> set[tuple[str, str]]:
+        """(kind, name) of what these texts hold already because the client has loaded it itself."""
         ...
 
 
@@ -71,6 +76,7 @@ class Recall:
         self._metrics = metrics
         self._position = position
         self._deadline = deadline
+        self._placed = _Placed()
 
     async def edit(self, request: ClientRequest, live: Live, extent: Extent) -> Edits:
         """The edits for a main turn. Whatever fails here, the turn goes on without it."""
@@ -86,14 +92,15 @@ class Recall:
             live.ledger[edits.injection.anchor] = blocks[extent.person] = edits.injection
             edits.recalled = list(items)
             edits.tokens = sum(item.tokens for item in found)
-        self._place(request, extent, blocks, edits)
+        self._place(request, live, extent, blocks, edits)
         return edits
 
-    @staticmethod
-    def replayed(request: ClientRequest, live: Live) -> dict[int, bytes]:
+    def replayed(self, request: ClientRequest, live: Live) -> dict[int, bytes]:
         """The item edits that put the session's earlier blocks back in their places."""
-        blocks = {i: live.ledger[a].block for i, a in _anchors(request).items() if a in live.ledger}
-        return {i: request.dialect.append(request.items[i].raw, block) for i, block in blocks.items() if block}
+        blocks = {i: live.ledger[a] for i, a in _anchors(request).items() if a in live.ledger}
+        return {
+            i: self._placed.place(request, live, i, injection) for i, injection in blocks.items() if injection.block
+        }
 
     async def _ask(
         self, request: ClientRequest, live: Live, extent: Extent, blocks: dict[int, Injection]
@@ -102,9 +109,8 @@ class Recall:
         text = "\n".join(u.text for u in units if u.role == "user" and u.kind == "said")[:_QUERY_LENGTH]
         if not text:
             return []
-        present = frozenset((str(i["kind"]), str(i["name"])) for b in blocks.values() for i in b.items)
-        texts = [u.text for item in request.items[-40:] for u in item.units]
-        query = Query(text, live.record.scope, live.id, present, texts)
+        present = {(str(i["kind"]), str(i["name"])) for b in blocks.values() for i in b.items}
+        query = Query(text, live.record.scope, live.id, frozenset(present | self._loaded(request, live)))
         found: list[Found] = []
         for source in self.sources:
             try:
@@ -117,7 +123,22 @@ class Recall:
                 _log.exception("recall from %s failed; the turn goes on without it", source.name)
         return found
 
-    def _place(self, request: ClientRequest, extent: Extent, blocks: dict[int, Injection], edits: Edits) -> None:
+    def _loaded(self, request: ClientRequest, live: Live) -> set[tuple[str, str]]:
+        """What the client has loaded itself; only what came since the last look is read."""
+        if len(request.items) < live.looked_at:  # a compaction may have dropped it again
+            live.looked_at = 0
+            live.loaded.clear()
+        new = request.items[live.looked_at :]
+        live.looked_at = len(request.items)
+        texts = [u.text for item in new for u in item.units if u.kind == "result" or len(u.text) >= _LOADED_LENGTH]
+        if texts:
+            for source in self.sources:
+                live.loaded |= source.loaded(texts)
+        return live.loaded
+
+    def _place(
+        self, request: ClientRequest, live: Live, extent: Extent, blocks: dict[int, Injection], edits: Edits
+    ) -> None:
         if self._position == "system":
             newest = blocks.get(extent.person)
             if newest is not None and newest.block:
@@ -125,7 +146,34 @@ class Recall:
             return
         for index, injection in blocks.items():
             if injection.block:
-                edits.items[index] = request.dialect.append(request.items[index].raw, injection.block)
+                edits.items[index] = self._placed.place(request, live, index, injection)
+
+
+class _Placed:
+    """Messages with their blocks as they were put together for the last request; bounded."""
+
+    MAX_BYTES = 4 * 1024 * 1024
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[tuple[str, bytes], tuple[bytes, bytes]] = OrderedDict()
+        self._bytes = 0
+
+    def place(self, request: ClientRequest, live: Live, index: int, injection: Injection) -> bytes:
+        """A message with its block."""
+        raw, key = request.items[index].raw, (live.id, injection.anchor)
+        known = self._known.get(key)
+        if known is not None and known[0] == raw:
+            self._known.move_to_end(key)
+            return known[1]
+        placed = request.dialect.append(raw, injection.block)
+        if known is not None:
+            self._bytes -= len(known[0]) + len(known[1])
+        self._known[key] = raw, placed
+        self._bytes += len(raw) + len(placed)
+        while self._bytes > self.MAX_BYTES and len(self._known) > 1:
+            _, (one, two) = self._known.popitem(last=False)
+            self._bytes -= len(one) + len(two)
+        return placed
 
 
 def _anchors(request: ClientRequest) -> dict[int, bytes]:

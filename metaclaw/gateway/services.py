@@ -104,14 +104,12 @@ class Services:
         if settings.skills.enabled:
             sources += await self._open_skills()
         self.recorder = Recorder(journal, asyncio.get_running_loop(), self.sessions.note, self._not_written)
+        recall = Recall(
+            sources, self.metrics, position=settings.recall.position, deadline=settings.recall.deadline_ms / 1000
+        )
         self.turns = Turns(
             dispatcher=self.dispatcher,
-            recall=Recall(
-                sources,
-                self.metrics,
-                position=settings.recall.position,
-                deadline=settings.recall.deadline_ms / 1000,
-            ),
+            recall=recall,
             sessions=self.sessions,
             recorder=self.recorder,
             journal=journal,
@@ -122,7 +120,7 @@ class Services:
             end_session=self.end_session,
             clock=self.clock,
         )
-        self.other_calls = OtherCalls(self.dispatcher, self.sessions, self.metrics, settings.memory.scope)
+        self.other_calls = OtherCalls(self.dispatcher, self.sessions, recall, self.metrics, settings.memory.scope)
         self._spawn(self._sweep())
         self._start_learning()
         for target in self.dispatcher.targets:

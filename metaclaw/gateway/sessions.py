@@ -44,6 +44,8 @@ class Live:
     turn_open: bool = False
     uses_tools: bool = False
     in_flight: int = 0
+    looked_at: int = 0  # how many items were searched for what the client has loaded itself
+    loaded: set[tuple[str, str]] = field(default_factory=set)
 
     @property
     def id(self) -> str:
@@ -100,7 +102,7 @@ def as_message(item: Item, reached: bytes) -> Message:
 class SessionTable:
     """The conversations of late, found by id or by lineage. Bounded; what falls out is read back on demand."""
 
-    def __init__(self, clock: Callable[[], float], limit: int = 1000) -> None:
+    def __init__(self, clock: Callable[[], float], limit: int = 200) -> None:
         self._clock = clock
         self._limit = limit
         self._live: OrderedDict[str, Live] = OrderedDict()

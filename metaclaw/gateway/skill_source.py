@@ -11,7 +11,7 @@ from pathlib import Path
 
 from metaclaw.config import Settings
 from metaclaw.gateway.recall import Found, Query
-from metaclaw.skills import Library, Match, Ranker, Skill, already_present, render, select
+from metaclaw.skills import Library, Ranker, Skill, already_present, render, select
 from metaclaw.skills.retrieval import Retriever
 from metaclaw.tokens import count_apart
 from metaclaw_adapters.files import write_atomic
@@ -62,7 +62,7 @@ class SkillSource:
             specific=limits.task_specific_top_k,
             min_score=limits.min_score,
         )
-        new = [m for m in matches if self._is_new(m, query)]
+        new = [m for m in matches if ("skill", m.skill.name) not in query.present]
         texts = index.texts
         costs = {texts[m.skill.name]: index.costs[m.skill.name] for m in new}
         chosen = select(new, limits.max_tokens, costs.__getitem__).chosen
@@ -71,8 +71,10 @@ class SkillSource:
             for m in chosen
         ]
 
-    def _is_new(self, match: Match, query: Query) -> bool:
-        return ("skill", match.skill.name) not in query.present and not already_present(match.skill, query.texts)
+    def loaded(self, texts: Sequence[str]) -> set[tuple[str, str]]:
+        """Skills whose text the client has read itself."""
+        skills = self._index.skills if self._index is not None else ()
+        return {("skill", skill.name) for skill in skills if skill.enabled and already_present(skill, texts)}
 
     async def build(self) -> None:
         """Index the library as it is now, off the event loop."""

@@ -148,11 +148,15 @@ class Turns:
 
     async def _conversation(self, request: ClientRequest, identity: Identity, extent: Extent) -> Live:
         """The conversation a main turn belongs to: in RAM, in the journal, or new."""
+        spoken = any(u.role == "assistant" for item in request.items for u in item.units)
+        if identity.session_id and not spoken:
+            # Nothing was answered in it yet: what the journal might know of the id has no bearing on this request.
+            return self._sessions.open(request, identity, extent)
         if identity.session_id:
             record = await asyncio.to_thread(self._journal.session, identity.session_id)
             return await self._read_back(record) if record else self._sessions.open(request, identity, extent)
         live = self._sessions.find(request, extent)
-        if live is None and any(u.role == "assistant" for item in request.items for u in item.units):
+        if live is None and spoken:
             found = await asyncio.to_thread(self._journal.find_by_chain, list(dict.fromkeys(extent.chains))[-32:])
             newest = [(chain, record) for chain, record in found if chain == record.head]
             if newest:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -128,6 +129,22 @@ def test_the_journal_holds_what_was_said_and_nothing_of_what_was_put_in(
     assert turn["status"] == "ok" and turn["answer_text"] == "Tag it first."
 
 
+def test_a_skill_that_the_client_has_read_itself_is_not_put_in(
+    gateway: Any, upstream: ScriptedUpstream, staging_skill: str, home: Path
+) -> None:
+    text = (home / "skills" / "deploy-staging" / "SKILL.md").read_text(encoding="utf-8")
+    call = {"id": "c1", "type": "function", "function": {"name": "read", "arguments": '{"path":"SKILL.md"}'}}
+    talk = [
+        user("read your notes"),
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": text},
+        {"role": "assistant", "content": "Read."},
+        user(DEPLOY),
+    ]
+    gateway().chat(talk)
+    assert json.loads(upstream.calls()[0].body)["messages"] == talk
+
+
 def test_nothing_is_recalled_for_hello(gateway: Any, upstream: ScriptedUpstream, staging_skill: str) -> None:
     gateway().chat([user("hello")])
     assert json.loads(upstream.calls()[0].body)["messages"] == [user("hello")]
@@ -170,6 +187,9 @@ def test_a_source_that_fails_costs_no_answer(gateway: Any, upstream: ScriptedUps
 
         async def recall(self, query: object) -> list[Any]:
             raise JournalError("no memory today")
+
+        def loaded(self, texts: object) -> set[tuple[str, str]]:
+            return set()
 
     one.services.turns._recall.sources.insert(0, Broken())
     assert one.chat([user(DEPLOY)]).status_code == 200
