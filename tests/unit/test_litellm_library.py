@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -23,7 +24,10 @@ print(asyncio.run(litellm_library.run(look)), seen, os.environ['no_proxy'])
 
 
 def test_the_first_use_imports_it_without_network_telemetry_or_noise() -> None:
-    done = subprocess.run([sys.executable, "-c", IMPORT], capture_output=True, text=True, check=True, timeout=120)
+    clean = {name: value for name, value in os.environ.items() if name.lower() != "no_proxy"}
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT], capture_output=True, text=True, check=True, timeout=120, env=clean
+    )
     assert done.stdout.strip() == "('litellm', False, True) [] one.example.com,localhost,127.0.0.1,::1"
     assert done.stderr == ""
 
