@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+
 from metaclaw_sidecar.retrieval import Document, Retriever
 
 

@@ -21,7 +21,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
@@ -46,8 +46,8 @@ def turns(conversation: dict[str, Any], scope_id: str) -> Iterator[Document]:
     """The turns of a conversation, session by session."""
     number = 1
     while f"session_{number}" in conversation:
-        moment = datetime.strptime(conversation[f"session_{number}_date_time"], "%I:%M %p on %d %B, %Y")
-        at = moment.replace(tzinfo=UTC).timestamp()
+        written = conversation[f"session_{number}_date_time"]
+        at = datetime.strptime(f"{written} +0000", "%I:%M %p on %d %B, %Y %z").timestamp()
         for position, turn in enumerate(conversation[f"session_{number}"]):
             caption = turn.get("blip_caption")
             text = f"{turn['speaker']}: {turn['text']}" + (f" [shared photo: {caption}]" if caption else "")

@@ -13,7 +13,7 @@ us very was we were what whats when where which while who whom whose why will wi
 didnt doesnt dont wasnt werent cant couldnt wouldnt shouldnt hasnt havent hadnt theyre were weve youve theyve hes shes
 """
 _FRENCH = """
-le la les un une des du de et ou est sont etait ete etre avoir ai as ont il elle ils elles je tu nous vous on ce cette
+le la les un une des du de et ou est suis es sommes etes sont etait ete etre avoir ai as ont il elle ils elles je tu nous vous on ce cette
 ces cet mon ma mes ta tes sa ses leur leurs notre votre que qui quoi quel quelle quels quelles ou quand
 pourquoi dans sur avec sans pas ne se si au aux en y l d j m t s c n qu
 """

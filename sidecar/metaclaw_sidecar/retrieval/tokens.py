@@ -1,9 +1,10 @@
 """Text to index terms, for any language: words, parts of names and paths, bigrams where words have no spaces."""
 
 import re
+import threading
 import unicodedata
 from collections.abc import Callable, Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from .stopwords import GREETINGS, STOPWORDS
 
@@ -79,8 +80,8 @@ def _words(chunk: str) -> Iterator[tuple[str, str]]:
         yield from _apostrophe(chunk)
         return
     pieces = [part for piece in _PIECE.findall(chunk) for part in _CAMEL.split(piece)]
-    if len(pieces) > 1:
-        whole = fold("".join(_PIECE.findall(chunk)))
+    if len(pieces) > 1 and not all(fold(piece) in STOPWORDS for piece in pieces):
+        whole = fold("".join(pieces))
         yield whole, whole
     for piece in pieces:
         word = fold(piece)
@@ -123,9 +124,15 @@ def stem(word: str) -> str:
     return word
 
 
-@cache
-def _stemmer(language: str) -> Callable[[str], str]:
-    import snowballstemmer  # type: ignore[import-untyped]
+_stemmers = threading.local()
+"""A stemmer keeps the word it works on in itself: each thread needs its own."""
 
-    stemmed: Callable[[str], str] = snowballstemmer.stemmer(language).stemWord
+
+def _stemmer(language: str) -> Callable[[str], str]:
+    stemmed: Callable[[str], str] | None = getattr(_stemmers, language, None)
+    if stemmed is None:
+        import snowballstemmer  # type: ignore[import-untyped]
+
+        stemmed = snowballstemmer.stemmer(language).stemWord
+        setattr(_stemmers, language, stemmed)
     return stemmed
