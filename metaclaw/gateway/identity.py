@@ -26,7 +26,7 @@ _TRUE = frozenset(("1", "true", "yes", "on"))
 _BOUNDARY = re.compile(r":\d{1,9}$")
 _CACHE_KEY = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|openclaw-[\w-]+", re.IGNORECASE)
 _LEGACY_USER = re.compile(r"_session_([\w-]{8,64})$")
-_PLAIN = re.compile(r"[\w.@:+=/-]{1,128}")
+_PLAIN = re.compile(r"[\w.@:+=/-]{1,128}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
