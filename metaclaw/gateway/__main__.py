@@ -38,7 +38,8 @@ def main() -> int:
     run = private_dir(make_home() / "run")
     from filelock import FileLock, Timeout
 
-    lock = FileLock(run / "gateway.lock", timeout=1)  # who looks whether it is held holds it for an instant
+    # Who looks whether it is held holds it for an instant.
+    lock = FileLock(run / "gateway.lock", timeout=1, mode=0o600)
     try:
         lock.acquire()
     except Timeout:

@@ -234,7 +234,7 @@ class Library:
 
         with self._lock:
             private_dir(self.user_dir)
-            lock = FileLock(private_dir(self.user_dir / STATE_FOLDER) / "lock", timeout=_LOCK_SECONDS)
+            lock = FileLock(private_dir(self.user_dir / STATE_FOLDER) / "lock", timeout=_LOCK_SECONDS, mode=0o600)
             try:
                 lock.acquire()
             except Timeout:

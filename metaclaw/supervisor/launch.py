@@ -120,7 +120,7 @@ def sweep(process: ManagedProcess) -> bool:
 def one_at_a_time(process: ManagedProcess, wait: float) -> FileLock:
     """The lock among commands that start this process or clean up after it."""
     private_dir(process.run_dir)
-    return FileLock(process.run_dir / f"{process.name}.start.lock", timeout=wait)
+    return FileLock(process.run_dir / f"{process.name}.start.lock", timeout=wait, mode=0o600)
 
 
 def tail(path: Path, lines: int = _TAIL_LINES) -> str:

@@ -65,7 +65,7 @@ def lock_held(path: Path) -> bool:
     """Whether a living process holds the lock. The try itself holds it for an instant."""
     if not path.exists():
         return False
-    lock = FileLock(path, timeout=0)
+    lock = FileLock(path, timeout=0, mode=0o600)
     try:
         lock.acquire()
     except Timeout:
