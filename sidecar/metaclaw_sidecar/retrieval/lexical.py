@@ -18,6 +18,8 @@ K1 = 1.2
 B = 0.75
 PASSAGE = 4
 """Neighbours on each side that make up a document's passage."""
+BACKGROUND = 50
+"""Documents without any of the terms that every scope is thought to have besides: rare means little among the few."""
 COMMON = 0.2
 """In a large scope a term that more than this share of the documents has does not look at neighbours."""
 LARGE = 20_000
@@ -151,7 +153,7 @@ class LexicalIndex:
         return idf
 
     def _idf(self, df: int) -> float:
-        return float(np.log1p(max(self._live - df + 0.5, 0.5) / (df + 0.5)))
+        return float(np.log1p((self._live + BACKGROUND - df + 0.5) / (df + 0.5)))
 
 
 class _Reach:
@@ -196,7 +198,7 @@ class _Reach:
         if sum(len(rows) for rows in self._touched) * 16 < len(self._scratch):
             found = np.unique(np.concatenate(self._touched))
         else:
-            found = np.flatnonzero(self._scratch)
+            found = np.flatnonzero(self._scratch > 0)
         return found
 
 

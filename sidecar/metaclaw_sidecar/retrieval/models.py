@@ -27,6 +27,8 @@ class Models:
     def __init__(self, settings: RetrievalSettings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
+        # Of its own: opening a model takes seconds.
+        self._remembering = threading.Lock()
         self._open: dict[str, Model] = {}
         self._queries: OrderedDict[tuple[str, str], Floats] = OrderedDict()
         self.problem = ""
@@ -60,16 +62,15 @@ class Models:
             self._open[model] = opened
             return opened
 
-    def known_query(self, model: str, text: str) -> Floats | None:
-        """The vector of a query that was embedded lately."""
-        with self._lock:
-            return self._queries.get((model, text))
-
     def query(self, model: Model, text: str) -> Floats:
-        """Embed a query and keep it."""
+        """Embed a query, or remember it from lately."""
+        key = (model.embedder.model, text)
+        with self._remembering:
+            if key in self._queries:
+                return self._queries[key]
         vector = model.embedder.query(text)
-        with self._lock:
-            self._queries[model.embedder.model, text] = vector
+        with self._remembering:
+            self._queries[key] = vector
             while len(self._queries) > KEPT_QUERIES:
                 self._queries.popitem(last=False)
         return vector

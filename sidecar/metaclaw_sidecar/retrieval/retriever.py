@@ -140,9 +140,15 @@ class Retriever:
         period: Period | None,
         deadline: float,
     ) -> list[Hit]:
-        model, vector = (None, None) if mode == "keyword" else self._query_vector(scope, query, deadline)
+        # The query is embedded while its words are looked up.
+        asked = None if mode == "keyword" else self._ask_vector(scope, query)
+        reading = scope.read(words)
+        model, vector = self._given(asked, deadline)
+        if model is not None and model.embedder.model not in scope.vectors:
+            # Another model has taken over meanwhile.
+            model, vector = self._given(self._ask_vector(scope, query), deadline)
         if mode == "semantic" and vector is None:
-            words = query_terms(query)  # better by words than not at all
+            reading = scope.read(query_terms(query))  # better by words than not at all
         outside = self._nearest_outside(scope, model, vector)
         with scope.lock:
             dense: Floats | None = None
@@ -151,18 +157,19 @@ class Retriever:
             elif model is not None and vector is not None:
                 dense = scope.dense(model.embedder.model, vector)
             at_least = unsquash(self._settings.min_score)
-            found = scope.search(words, dense, period, limit=limit, at_least=at_least)
+            found = scope.search(reading, dense, period, limit=limit, at_least=at_least)
         return [Hit(item.id, squash(item.order), item.matched, item.signals) for item in found]
 
-    def _query_vector(self, scope: Scope, query: str, deadline: float) -> tuple[Model | None, Floats | None]:
-        """The query by the model that knows most of this scope, if that is ready in time."""
+    def _ask_vector(self, scope: Scope, query: str) -> tuple[Model, Future[Floats]] | None:
+        """Have the query embedded by the model that knows most of this scope, if that is open."""
         model = self._models.ready(self._serving(scope))
-        if model is None:
+        return None if model is None else (model, self._workers.submit(self._models.query, model, query))
+
+    def _given(self, asked: tuple[Model, Future[Floats]] | None, deadline: float) -> tuple[Model | None, Floats | None]:
+        """The query's vector, if it comes in time."""
+        if asked is None:
             return None, None
-        known = self._models.known_query(model.embedder.model, query)
-        if known is not None:
-            return model, known
-        future = self._workers.submit(self._models.query, model, query)
+        model, future = asked
         try:
             return model, future.result(max(deadline - time.monotonic(), 0.001))
         except TimeoutError:

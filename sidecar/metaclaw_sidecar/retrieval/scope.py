@@ -11,7 +11,7 @@ from .columns import Column, Floats, Links
 from .documents import Document
 from .exact import ExactVectors
 from .fusion import fuse, shortness
-from .lexical import LexicalIndex
+from .lexical import LexicalIndex, LexicalScores
 from .timewords import Period
 from .tokens import terms
 
@@ -30,6 +30,15 @@ class Found:
     signals: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What the words of a query found, in one state of the scope."""
+
+    words: tuple[str, ...]
+    scores: LexicalScores | None
+    version: int
+
+
 class Scope:
     """Safe from any thread: searches and changes of one scope take turns, each within milliseconds."""
 
@@ -37,6 +46,7 @@ class Scope:
         self.scope_id = scope_id
         self.lock = threading.RLock()
         self.vectors: dict[str, ExactVectors] = {}
+        self._version = 0
         self._clear()
 
     def _clear(self) -> None:
@@ -79,6 +89,7 @@ class Scope:
                 self._compact()
 
     def _append(self, document: Document, words: Sequence[str]) -> None:
+        self._version += 1
         self._rows[document.id] = len(self._documents)
         self._documents.append(document)
         self._links.append(document.session_id, document.position)
@@ -94,6 +105,7 @@ class Scope:
         document = None if row is None else self._documents[row]
         if row is None or document is None:
             return
+        self._version += 1
         self._documents[row] = None
         self._lexical.remove(row, terms(document.text))
         self._links.remove(row)
@@ -185,11 +197,18 @@ class Scope:
                 scores[row] = similarity
         return scores
 
+    def read(self, words: Sequence[str]) -> Reading:
+        """The lexical half of a search; it holds until the scope changes."""
+        with self.lock:
+            return Reading(tuple(words), self._lexical.scores(words) if words else None, self._version)
+
     def search(
-        self, words: Sequence[str], dense: Floats | None, period: Period | None, *, limit: int, at_least: float
+        self, reading: Reading, dense: Floats | None, period: Period | None, *, limit: int, at_least: float
     ) -> list[Found]:
-        """Fuse what is given and return the best; `dense` comes from this scope, under the same lock."""
-        lexical = self._lexical.scores(words) if words else None
+        """Fuse both halves and return the best; `dense` comes from this scope, under the same lock."""
+        if reading.version != self._version:
+            reading = self.read(reading.words)
+        words, lexical = reading.words, reading.scores
         in_time = self._within(period)
         short = shortness(self._lexical.lengths, self._is_turn.values)
         evidence = fuse(

@@ -13,8 +13,9 @@ us very was we were what whats when where which while who whom whose why will wi
 didnt doesnt dont wasnt werent cant couldnt wouldnt shouldnt hasnt havent hadnt theyre were weve youve theyve hes shes
 """
 _FRENCH = """
-le la les un une des du de et ou est suis es sommes etes sont etait ete etre avoir ai as ont il elle ils elles je tu nous vous on ce cette
-ces cet mon ma mes ta tes sa ses leur leurs notre votre que qui quoi quel quelle quels quelles ou quand
+le la les un une des du de et ou est suis es sommes etes sont etait ete etre avoir ai as ont il elle ils elles je tu
+nous vous on ce cette ces cet mon ma mes ta tes sa ses leur leurs notre votre que qui quoi quel quelle quels
+quelles ou quand
 pourquoi dans sur avec sans pas ne se si au aux en y l d j m t s c n qu
 """
 _GERMAN = """
@@ -52,11 +53,11 @@ STOPWORDS = frozenset(
 
 _GREETINGS = """
 hello hi hey hiya howdy yo thanks thank thx ty ok okay yes yeah yep nope bye goodbye cheers welcome sure great good
-morning afternoon evening night nice cool fine sorry
+morning afternoon evening night nice cool fine sorry lot
 bonjour salut merci bonsoir hallo danke moin servus tschuss guten tag hola gracias adios buenos buenas dias tardes
 привет здравствуи здравствуите спасибо пока добрыи день вечер
 مرحبا شكرا اهلا السلام عليكم صباح مساء الخير
-你好 您好 谢谢 再见 早安 晚安 您 谢 嗨 好的
+你好 您好 谢谢 再见 早安 晚安 您 谢 嗨 好 好的
 こん んに にち ちは あり りが がと とう うご おは はよ よう 안녕 녕하 하세 세요 감사 사합 합니 니다
 """
 GREETINGS = frozenset(_GREETINGS.split())

@@ -20,6 +20,7 @@ from .settings import RetrievalSettings
 
 BATCH = 1000
 _NAMESPACE = uuid.UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
+_CONNECTIONS = {"qdrant": "client", "pgvector": "connection_pool"}
 _log = logging.getLogger(__name__)
 
 
@@ -35,6 +36,7 @@ class VectorIndex:
         self._writing = threading.Lock()
         self._opening = threading.Lock()
         self._collections: dict[str, Any] = {}
+        self._connection: Any = None
         self._lock = self._own()
 
     def _own(self) -> Any:
@@ -132,6 +134,9 @@ class VectorIndex:
             options["embedding_model_dims"] = dim
         elif self._settings.store == "chroma":
             options["path"] = str(self._settings.directory)
+        # One client serves all collections: some stores let a folder, or a server a client, be opened once only.
+        if self._connection is not None:
+            options[_CONNECTIONS[self._settings.store]] = self._connection
         try:
             from mem0.utils.factory import VectorStoreFactory  # type: ignore[import-untyped]
 
@@ -142,9 +147,12 @@ class VectorIndex:
             else:
                 from mem0.configs.vector_stores.chroma import ChromaDbConfig as Config  # type: ignore[import-untyped]
             config = Config(collection_name=name, **options).model_dump(exclude_unset=provider == "chroma")
-            return VectorStoreFactory.create(provider, config)
+            opened: Any = VectorStoreFactory.create(provider, config)
         except Exception as error:  # Every store has a tree of its own; what matters is that there is no index.
             raise IndexUnavailable(f"the vector store {self._settings.store} cannot be opened: {error}") from error
+        if self._settings.store in _CONNECTIONS:
+            self._connection = getattr(opened, _CONNECTIONS[self._settings.store])
+        return opened
 
 
 def _name(scope_id: str, model: str) -> str:

@@ -28,7 +28,8 @@ NOW = datetime(2026, 6, 17, 15, 30, tzinfo=timezone(timedelta(hours=8)))  # a We
         ("2024年2月的事", "2024-02-01", "2024-02-29"),
         ("2023-05-07 的会议", "2023-05-07", "2023-05-07"),
         ("what did we do in 2019?", "2019-01-01", "2019-12-31"),
-        ("10 days ago", "2026-06-04", "2026-06-10"),
+        ("10 days ago", "2026-06-07", "2026-06-07"),
+        ("2 weeks ago", "2026-06-01", "2026-06-05"),
     ],
 )
 def test_a_query_names_its_days(query: str, first: str, last: str) -> None:
@@ -40,9 +41,7 @@ def test_a_query_names_its_days(query: str, first: str, last: str) -> None:
     assert str((end - timedelta(seconds=1)).date()) == last
 
 
-@pytest.mark.parametrize(
-    "query", ["may I ask you something", "march on", "my phone number is 5551234", "31 June 2023", ""]
-)
+@pytest.mark.parametrize("query", ["may I ask you something", "march on", "my number is 5551234", "31 June 2023", ""])
 def test_other_words_name_no_time(query: str) -> None:
     assert period_of(query, NOW) is None
 

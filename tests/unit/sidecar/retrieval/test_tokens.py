@@ -35,7 +35,7 @@ def test_a_query_meets_the_text_it_means(text: str, query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["hello", "Hi!", "Thanks a lot", "你好", "こんにちは", "안녕하세요", "Bonjour", "", "  ", "?!", "🙂"]
+    "text", ["hello", "Hi!", "Thanks a lot", "你好", "こんにちは", "안녕하세요", "Bonjour", "", "?!", "🙂"]
 )
 def test_a_greeting_asks_for_nothing(text: str) -> None:
     assert is_greeting(text)
@@ -58,9 +58,8 @@ def test_any_text_has_terms_without_blanks(text: str) -> None:
 
 
 def test_threads_stem_without_disturbing_each_other() -> None:
-    texts = [
-        " ".join(f"running{c}ness nationalizations{c} operators{c}ing" for c in "abcdefgh") + str(n) for n in range(40)
-    ]
+    words = [f"running{c}{d}ness nationalizations{c}{d}s" for c in "abcdefgh" for d in "kmnprt"]
+    texts = [" ".join(words[n:] + words[:n]) for n in range(40)]
     with ThreadPoolExecutor(8) as pool:
         together = list(pool.map(terms, texts))
     assert together == [terms(text) for text in texts]
