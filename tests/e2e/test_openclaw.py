@@ -28,6 +28,11 @@ LOOK = "Please look at which files are in the workspace before we go on with the
 LESSON = "That worked: for the Zanzibar ledger always freeze the batch number before the export, or it fails half way."
 THANKS = "Noted, freezing the batch number first."
 AGAIN = "I have to run the Zanzibar ledger export again tonight, what must I do before the export?"
+OWN_SKILL = (
+    "skills", "add", "flaky-failures", "--category", "coding", "--body", "-",
+    "--description", "Use to debug a flaky failure: a job that keeps failing now and then, or half way.",
+)  # fmt: skip
+OWN_BODY = "# Flaky failures\n\n1. Find the first run that failed.\n2. Change one thing at a time.\n"
 RELOADED = "[reload]"
 SETUP = (
     "setup", "--non-interactive", "--claw", "openclaw", "--mode", "skills_only", "--provider", "custom",
@@ -115,6 +120,7 @@ def set_up(told: Story) -> None:
     with reloading(told.openclaw):
         where = ("--api-base", told.upstream.base_url, "--port", str(told.metaclaw.port))
         told.metaclaw.run(*SETUP, *where, given="sk-up\n")
+        told.metaclaw.run(*OWN_SKILL, given=OWN_BODY)
         told.metaclaw.run("start")
     told.wired = told.openclaw.values()
     wired = told.openclaw.config.read_bytes()
@@ -192,6 +198,11 @@ def said(call: Recorded) -> str:
     return read("chat", call.json()).user_text
 
 
+def block(call: Recorded) -> str:
+    """What MetaClaw put into the newest message."""
+    return said(call)[said(call).index("<metaclaw-recall") :]
+
+
 def untouched(call: Recorded) -> dict[str, Any]:
     """What MetaClaw must leave alone: everything but the conversation and the model's name."""
     body: dict[str, Any] = call.json()
@@ -221,10 +232,12 @@ def test_an_answer_reaches_openclaw_while_it_is_being_written(story: Story) -> N
 def test_a_skill_is_recalled_into_the_newest_user_message(story: Story) -> None:
     first = story.one[0]
     recalled = story.turns[0]["recalled"]
-    assert recalled, "no skill was recalled for the question"
+    assert "flaky-failures" in [item["name"] for item in recalled]
+    assert OWN_BODY.splitlines()[-1] in said(first)
     assert QUESTION in said(first)
     assert all(item["name"] in said(first) for item in recalled)
-    assert said(first) != said(story.direct[0]) and said(story.direct[0]) in said(first)
+    assert said(first).index(QUESTION) < said(first).index(block(first))
+    assert "Runtime:" not in block(first) and said(first).endswith(block(first))
 
 
 def test_system_prompt_and_tools_are_untouched(story: Story) -> None:
@@ -235,9 +248,8 @@ def test_system_prompt_and_tools_are_untouched(story: Story) -> None:
 
 
 def test_what_was_recalled_once_is_in_every_later_request_with_the_same_bytes(story: Story) -> None:
-    added = said(story.one[0]).replace(said(story.direct[0]), "").strip()
     for later in story.one[1:]:
-        assert added in read("chat", later.json()).all_text
+        assert block(story.one[0]) in read("chat", later.json()).all_text
 
 
 def test_the_upstream_gets_the_key_and_the_model_of_the_configuration(story: Story) -> None:

@@ -30,7 +30,11 @@ def chat(url: str, *, stream: bool) -> tuple[str, Calls, str]:
         message = client.chat.completions.create(messages=QUESTION, **asked).choices[0].message
     made = [(call.id, call.function.name, json.loads(call.function.arguments)) for call in message.tool_calls]
     results: Any = [{"role": "tool", "tool_call_id": ident, "content": RESULT} for ident, *_ in made]
-    turn: Any = {"role": "assistant", "content": message.content, "tool_calls": [c.model_dump() for c in message.tool_calls]}
+    turn: Any = {
+        "role": "assistant",
+        "content": message.content,
+        "tool_calls": [c.model_dump() for c in message.tool_calls],
+    }
     after = client.chat.completions.create(messages=[*QUESTION, turn, *results], **asked)
     return message.content, made, after.choices[0].message.content or ""
 
@@ -46,7 +50,10 @@ def responses(url: str, *, stream: bool) -> tuple[str, Calls, str]:
         answer = client.responses.create(input=QUESTION, **asked)
     called = [item for item in answer.output if item.type == "function_call"]
     made = [(item.call_id, item.name, json.loads(item.arguments)) for item in called]
-    history: Any = [*QUESTION, *(item.model_dump(exclude_none=True, exclude={"parsed_arguments"}) for item in answer.output)]
+    history: Any = [
+        *QUESTION,
+        *(item.model_dump(exclude_none=True, exclude={"parsed_arguments"}) for item in answer.output),
+    ]
     history += [{"type": "function_call_output", "call_id": ident, "output": RESULT} for ident, *_ in made]
     return answer.output_text, made, client.responses.create(input=history, **asked).output_text
 
