@@ -176,8 +176,19 @@ class Services:
             "created": int(self.loaded.path.stat().st_mtime) if self.loaded.exists else 0,
             "owned_by": llm.provider,
         }
+        if not llm.model_id and (live := await self._live_models()):
+            return [{**entry, "id": name} | ({"context_length": size} if size else {}) for name, size in live]
         window = await self._context_window()
         return [{**entry, "context_length": window} if window else entry]
+
+    async def _live_models(self) -> list[tuple[str, int]]:
+        """The upstream's models and their windows, for clients that choose by themselves; nothing when it won't say."""
+        from metaclaw.model_info import ModelInfoError, list_models
+
+        try:
+            return [(model.id, model.context_window) for model in await list_models(self.settings.llm, timeout=3.0)]
+        except ModelInfoError:
+            return []
 
     async def _context_window(self) -> int:
         """Tokens the model takes in all, 0 when unknown; the upstream is asked now and then, not each time."""
