@@ -77,6 +77,8 @@ def load(path: Path) -> dict[str, tuple[list[Document], list[Question]]]:
 
 def open_retriever(corpus: CachedCorpus, arguments: argparse.Namespace, **settings: Any) -> Retriever:
     """A retriever that has all the time it wants."""
+    if arguments.min_score is not None:
+        settings["min_score"] = arguments.min_score
     if arguments.mode == "keyword":
         settings["embedder"] = "none"
     return Retriever(corpus, RetrievalSettings(deadline=60.0, **settings))
@@ -180,6 +182,7 @@ def main() -> None:
     parser.add_argument("file", type=Path, nargs="?", help="conversations in the form of LoCoMo's JSON")
     parser.add_argument("--mode", default="hybrid", choices=("hybrid", "keyword", "semantic"))
     parser.add_argument("--cache", type=Path, help="a .npz file that keeps vectors between runs")
+    parser.add_argument("--min-score", type=float, help="instead of the default for a search")
     parser.add_argument("--develop", type=int, default=3, help="conversations the weights were chosen on")
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--searches", type=int, default=300)

@@ -18,7 +18,7 @@ from .fusion import squash, unsquash
 from .models import Model, Models
 from .scope import Scope
 from .settings import RetrievalSettings
-from .timewords import Period, period_of
+from .timewords import period_of
 from .tokens import is_greeting, query_terms
 from .vector_index import VectorIndex
 
@@ -51,9 +51,19 @@ class Retriever:
         """Searches that lost a signal by an error."""
 
     def search(
-        self, query: str, scope_id: str, limit: int = 5, mode: Mode = "auto", *, now: float | None = None
+        self,
+        query: str,
+        scope_id: str,
+        limit: int = 5,
+        mode: Mode = "auto",
+        *,
+        now: float | None = None,
+        min_score: float | None = None,
     ) -> list[Hit]:
-        """The documents of this scope that fit the query, best first; none for a greeting. Never raises."""
+        """The documents of this scope that fit the query, best first; none for a greeting. Never raises.
+
+        `min_score` stands in for the setting of that name.
+        """
         deadline = time.monotonic() + self._settings.deadline
         query = query[:MAX_QUERY].strip()
         if limit < 1 or not query or is_greeting(query):
@@ -62,7 +72,22 @@ class Retriever:
             scope = self._scope(scope_id, deadline)
             moment = datetime.fromtimestamp(time.time() if now is None else now).astimezone()
             words = () if mode == "semantic" else query_terms(query)
-            return self._answer(scope, query, words, limit, mode, period_of(query, moment), deadline)
+            period = period_of(query, moment)
+            asked = None if mode == "keyword" else self._ask_vector(scope, query)
+            # The query is embedded while its words are looked up.
+            reading = scope.read(words)
+            model, vector = self._given(asked, deadline)
+            if model is not None and model.embedder.model not in scope.vectors:
+                # Another model has taken over meanwhile.
+                model, vector = self._given(self._ask_vector(scope, query), deadline)
+            if mode == "semantic" and vector is None:
+                reading = scope.read(query_terms(query))  # better by words than not at all
+            outside = self._nearest_outside(scope, model, vector)
+            at_least = unsquash(self._settings.min_score if min_score is None else min_score)
+            with scope.lock:
+                dense = self._dense(scope, model, vector, outside)
+                found = scope.search(reading, dense, period, limit=limit, at_least=at_least)
+            return [Hit(item.id, squash(item.order), item.matched, item.signals) for item in found]
         except Exception:  # Fail open: no recall is better than no turn.
             self.failures += 1
             _log.exception("a search failed")
@@ -130,35 +155,16 @@ class Retriever:
 
     # -- one search
 
-    def _answer(
-        self,
-        scope: Scope,
-        query: str,
-        words: Sequence[str],
-        limit: int,
-        mode: Mode,
-        period: Period | None,
-        deadline: float,
-    ) -> list[Hit]:
-        # The query is embedded while its words are looked up.
-        asked = None if mode == "keyword" else self._ask_vector(scope, query)
-        reading = scope.read(words)
-        model, vector = self._given(asked, deadline)
-        if model is not None and model.embedder.model not in scope.vectors:
-            # Another model has taken over meanwhile.
-            model, vector = self._given(self._ask_vector(scope, query), deadline)
-        if mode == "semantic" and vector is None:
-            reading = scope.read(query_terms(query))  # better by words than not at all
-        outside = self._nearest_outside(scope, model, vector)
-        with scope.lock:
-            dense: Floats | None = None
-            if outside is not None:
-                dense = scope.dense_of(outside)
-            elif model is not None and vector is not None:
-                dense = scope.dense(model.embedder.model, vector)
-            at_least = unsquash(self._settings.min_score)
-            found = scope.search(reading, dense, period, limit=limit, at_least=at_least)
-        return [Hit(item.id, squash(item.order), item.matched, item.signals) for item in found]
+    @staticmethod
+    def _dense(
+        scope: Scope, model: Model | None, vector: Floats | None, outside: Mapping[str, float] | None
+    ) -> Floats | None:
+        """Similarity of each row, from the index or from memory."""
+        if outside is not None:
+            return scope.dense_of(outside)
+        if model is None or vector is None:
+            return None
+        return scope.dense(model.embedder.model, vector)
 
     def _ask_vector(self, scope: Scope, query: str) -> tuple[Model, Future[Floats]] | None:
         """Have the query embedded by the model that knows most of this scope, if that is open."""

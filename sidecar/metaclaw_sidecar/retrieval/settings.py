@@ -26,5 +26,7 @@ class RetrievalSettings:
     deadline: float = 0.12
     """Seconds after which a search answers with what it has: dense search falls away first."""
     min_score: float = 0.2
-    """Hits below this are not returned; see `metaclaw_sidecar.retrieval.fusion` for what the score means."""
+    """A search returns no hit whose evidence is below this; `metaclaw_sidecar.retrieval.fusion` says what it means."""
+    recall_score: float = 0.4
+    """The same for what is put into a turn unasked: there nothing is better than something beside the point."""
     scopes_in_memory: int = 64

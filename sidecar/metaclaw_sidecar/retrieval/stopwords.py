@@ -53,7 +53,7 @@ STOPWORDS = frozenset(
 
 _GREETINGS = """
 hello hi hey hiya howdy yo thanks thank thx ty ok okay yes yeah yep nope bye goodbye cheers welcome sure great good
-morning afternoon evening night nice cool fine sorry lot
+morning afternoon evening night nice cool fine sorry lot continue proceed
 bonjour salut merci bonsoir hallo danke moin servus tschuss guten tag hola gracias adios buenos buenas dias tardes
 привет здравствуи здравствуите спасибо пока добрыи день вечер
 مرحبا شكرا اهلا السلام عليكم صباح مساء الخير

@@ -58,6 +58,12 @@ def test_the_answer_is_found_by_the_question_before_it() -> None:
     retriever.close()
 
 
+def test_a_caller_may_ask_for_stronger_evidence(lexical: Retriever) -> None:
+    weak = "does Ann own any furniture made of thunder?"
+    assert lexical.search(weak, "ann", 5, min_score=0.0)
+    assert lexical.search(weak, "ann", 5, min_score=0.8) == []
+
+
 def test_changes_are_found_at_once(lexical: Retriever) -> None:
     assert ids(lexical, "thunder") == [DOG.id]
     moved = Document(DOG.id, "ann", "Rex is now fond of snow", "memory", 0.0)
