@@ -58,15 +58,15 @@ class CachedCorpus:
             np.savez(self._cache, keys=np.array(list(self._known)), rows=rows)
 
 
-def settle(retriever: Retriever, scopes: Sequence[str]) -> None:
-    """Load the scopes and wait until every vector is there."""
+def settle(retriever: Retriever, scopes: Sequence[str], *, dense: bool = True) -> None:
+    """Load the scopes and wait until every vector is there, if there are to be any."""
     for scope in scopes:
         retriever.warm(scope)
     while True:
         status = retriever.status()
-        if status["problem"]:
+        if dense and status["problem"]:
             raise SystemExit(f"no dense search: {status['problem']}")
-        if status["dense"] and status["loading"] == 0 and status["embedding"] == 0:
+        if (status["dense"] or not dense) and status["loading"] == 0 and status["embedding"] == 0:
             return
         time.sleep(0.2)
 

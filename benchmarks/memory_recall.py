@@ -89,9 +89,8 @@ def recall(arguments: argparse.Namespace) -> None:
     data = load(arguments.file)
     corpus = CachedCorpus((d for documents, _ in data.values() for d in documents), arguments.cache)
     retriever = open_retriever(corpus, arguments)
-    if arguments.mode != "keyword":
-        settle(retriever, list(data))
-        corpus.save()
+    settle(retriever, list(data), dense=arguments.mode != "keyword")
+    corpus.save()
     shares = {name: [found(retriever, q, arguments.mode) for q in asked] for name, (_, asked) in data.items()}
     names = list(data)
     groups = {
@@ -136,7 +135,7 @@ def speed(arguments: argparse.Namespace) -> None:
         corpus.put_vectors("all", arguments.model, 384, vectors)
         retriever = open_retriever(corpus, arguments)
         started = time.perf_counter()
-        settle(retriever, ["all"])
+        settle(retriever, ["all"], dense=arguments.mode != "keyword")
         loading = time.perf_counter() - started
         taken = []
         for text in chosen.sample(asked, min(arguments.searches, len(asked))):
@@ -159,9 +158,8 @@ def languages(arguments: argparse.Namespace) -> None:
     facts = [Document(str(n), "all", fact, "memory", 0.0) for n, (_, fact, _) in enumerate(rows)]
     corpus = CachedCorpus(facts, arguments.cache)
     retriever = open_retriever(corpus, arguments)
-    if arguments.mode != "keyword":
-        settle(retriever, ["all"])
-        corpus.save()
+    settle(retriever, ["all"], dense=arguments.mode != "keyword")
+    corpus.save()
     by_language: dict[str, list[bool]] = defaultdict(list)
     for number, (language, fact, question) in enumerate(rows):
         hits = [hit.id for hit in retriever.search(question, "all", 5, arguments.mode)]

@@ -27,6 +27,6 @@ class RetrievalSettings:
     """Seconds after which a search answers with what it has: dense search falls away first."""
     min_score: float = 0.2
     """A search returns no hit whose evidence is below this; `metaclaw_sidecar.retrieval.fusion` says what it means."""
-    recall_score: float = 0.4
+    recall_score: float = 0.35
     """The same for what is put into a turn unasked: there nothing is better than something beside the point."""
     scopes_in_memory: int = 64
