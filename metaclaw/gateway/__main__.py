@@ -81,6 +81,7 @@ def _serve(loaded: Loaded, run_file: Path, listener: socket.socket) -> int:
         access_log=False,
         log_config=None,
         server_header=False,
+        proxy_headers=False,
         date_header=False,
         timeout_graceful_shutdown=_DRAIN_SECONDS,
         timeout_keep_alive=75,

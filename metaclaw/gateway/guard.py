@@ -32,7 +32,7 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        client = headers(scope)
+        client = scope["metaclaw.headers"] = headers(scope)
         status, problem = self._problem(scope, client)
         if status:
             await respond(send, status, dialect_of(scope["path"]).error(status, problem))

@@ -11,7 +11,7 @@ from metaclaw.gateway.relay import Relay
 from metaclaw.gateway.sessions import SessionTable
 from metaclaw.gateway.upstream.base import Request, UpstreamError, WireName
 from metaclaw.gateway.upstream.dispatch import Dispatcher, Target
-from metaclaw.gateway.wire import Receive, Scope, Send, headers, respond
+from metaclaw.gateway.wire import Receive, Scope, Send, respond
 from metaclaw.tokens import count_apart
 
 _IMAGE_TOKENS = 1600  # what Anthropic's documentation gives for the largest image that isn't scaled down
@@ -33,7 +33,7 @@ class OtherCalls:
         self, scope: Scope, receive: Receive, send: Send, wire: WireName, dialect: Dialect, body: bytes
     ) -> None:
         """Pass one call on."""
-        client = headers(scope)
+        client: dict[str, str] = scope["metaclaw.headers"]
         try:
             fields = members(body) if body else {}
         except NotJson as error:

@@ -21,7 +21,7 @@ from metaclaw.gateway.sessions import Extent, Live, SessionTable, measure
 from metaclaw.gateway.trim import oldest_turns
 from metaclaw.gateway.upstream.base import Answer, Request, UpstreamError
 from metaclaw.gateway.upstream.dispatch import Dispatcher, Target
-from metaclaw.gateway.wire import Receive, Scope, Send, headers, respond
+from metaclaw.gateway.wire import Receive, Scope, Send, respond
 from metaclaw.journal.records import Injection, Session
 from metaclaw.tokens import count
 
@@ -75,7 +75,7 @@ class Turns:
         except NotJson as error:
             await respond(send, 400, dialect.error(400, f"the request's body is not JSON: {error}"))
             return
-        client_headers = headers(scope)
+        client_headers: dict[str, str] = scope["metaclaw.headers"]
         capture, identity = await self._prepare(request, client_headers)
         outgoing = Request(
             wire=dialect.wire,
@@ -112,10 +112,14 @@ class Turns:
         identity = Identity()
         try:
             identity = identify(client_headers, request, self._default_scope)
+            if identity.turn_type == "side":
+                capture.side_reason, capture.side_session = "declared", identity.session_id
+                self._metrics.count("side_calls", capture.side_reason)
+                return capture, identity
             known = self._sessions.get(identity.session_id) if identity.session_id else None
             reason = side_reason(request, session_uses_tools=known is not None and known.uses_tools)
-            if identity.turn_type:
-                reason = "" if identity.turn_type == "main" else reason or "declared"
+            if identity.turn_type == "main":
+                reason = ""
             person = newest_person(request)
             if reason or person is None:
                 capture.side_reason = reason or "no_person"

@@ -7,6 +7,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 from metaclaw.gateway.canonical import Unit
@@ -41,18 +42,26 @@ class Answer:
     complete: bool = False
 
 
-@dataclass(slots=True)
 class ClientRequest:
-    """A model call as the client sent it."""
+    """A model call as the client sent it. Its conversation is read only when somebody asks for it."""
 
-    dialect: Dialect
-    body: bytes
-    fields: dict[str, bytes]
-    model: str
-    stream: bool
-    items: list[Item]
-    has_tools: bool
-    system: str
+    def __init__(self, dialect: Dialect, body: bytes, fields: dict[str, bytes]) -> None:
+        self.dialect = dialect
+        self.body = body
+        self.fields = fields
+        self.model = _text(fields.get("model"))
+        self.stream = fields.get("stream", b"").strip() == b"true"
+        self.has_tools = len(fields.get("tools", b"").strip()) > 2
+
+    @cached_property
+    def items(self) -> list[Item]:
+        """The conversation's entries. Raises NotJson."""
+        return self.dialect.read_items(self.fields)
+
+    @cached_property
+    def system(self) -> str:
+        """The beginning of the system prompt."""
+        return self.dialect.system_text(self.fields, self.items)
 
     def own(self, name: str) -> str:
         """One of MetaClaw's own body fields, as text; empty when absent."""
@@ -70,19 +79,11 @@ class Dialect(ABC):
 
     def read(self, body: bytes) -> ClientRequest:
         """Read the few fields we need. Raises NotJson."""
-        fields = spans.members(body)
-        model = _text(fields.get("model"))
-        items = [self.item(raw) for raw in self._items(fields.get(self.items_key, b"[]"))]
-        return ClientRequest(
-            dialect=self,
-            body=body,
-            fields=fields,
-            model=model,
-            stream=fields.get("stream", b"").strip() == b"true",
-            items=items,
-            has_tools=len(fields.get("tools", b"").strip()) > 2,
-            system=self.system_text(fields, items),
-        )
+        return ClientRequest(self, body, spans.members(body))
+
+    def read_items(self, fields: dict[str, bytes]) -> list[Item]:
+        """The entries of the conversation."""
+        return [self.item(raw) for raw in self._items(fields.get(self.items_key, b"[]"))]
 
     def _items(self, raw: bytes) -> list[bytes]:
         return spans.elements(raw) if raw.lstrip()[:1] == b"[" else []

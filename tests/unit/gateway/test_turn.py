@@ -221,6 +221,7 @@ def test_a_stream_that_breaks_ends_as_a_broken_stream(gateway: Any, upstream: Sc
     one = gateway()
     with pytest.raises(httpx.RemoteProtocolError):
         one.chat([user("break")], stream=True, headers=None)
+    until(lambda: one.client.get("/v1/sessions").json()["data"])
     session = one.client.get("/v1/sessions").json()["data"][0]["id"]
     until(lambda: one.turns(session))
     assert one.turns(session)[0]["status"] == "error"
@@ -283,6 +284,7 @@ def test_a_client_that_leaves_closes_the_upstream(gateway: Any, upstream: Script
         next(reply.iter_raw())
     until(lambda: one.services.metrics.snapshot().get("client_left"))
     hold.set()
+    until(lambda: one.client.get("/v1/sessions").json()["data"])
     session = one.client.get("/v1/sessions").json()["data"][0]["id"]
     until(lambda: one.turns(session))
     assert one.turns(session)[0]["status"] == "aborted"
