@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import unicodedata
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -77,11 +78,16 @@ def stem(word: str) -> str:
     return root
 
 
-@cache
-def _stemmer() -> Any:
-    import snowballstemmer  # type: ignore[import-untyped]
+_of_thread = threading.local()
 
-    return snowballstemmer.stemmer("english")
+
+def _stemmer() -> Any:
+    """This thread's stemmer; one can't be shared among threads."""
+    if not hasattr(_of_thread, "stemmer"):
+        import snowballstemmer  # type: ignore[import-untyped]
+
+        _of_thread.stemmer = snowballstemmer.stemmer("english")
+    return _of_thread.stemmer
 
 
 @cache
