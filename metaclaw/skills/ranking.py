@@ -15,8 +15,8 @@ _FIELDS = (("name", 3.0, 0.2), ("description", 2.0, 0.5), ("category", 0.6, 0.0)
 _K1 = 1.2
 # Documents without the term that every library is thought to have besides its own: keeps the rarity of a term
 # meaningful in a library of one skill.
-_BACKGROUND = 40
-_WEAK = 0.3  # what a word that fits any task keeps of its rarity
+_BACKGROUND = 150
+_WEAK = 0.45  # what a word that fits any task keeps of its rarity
 _UNKNOWN = 0.6  # weight of a query term that no skill has
 _UNKNOWN_PAIR = 0.25  # the same for a pair of characters, of which most straddle two words
 # A query is as long as its weight, but never shorter than this: one common word is not a subject.
