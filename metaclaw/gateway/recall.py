@@ -130,7 +130,12 @@ class Recall:
             live.loaded.clear()
         new = request.items[live.looked_at :]
         live.looked_at = len(request.items)
-        texts = [u.text for item in new for u in item.units if u.kind == "result" or len(u.text) >= _LOADED_LENGTH]
+        texts = [
+            u.text
+            for item in new
+            for u in item.units
+            if u.kind == "result" or (u.role != "system" and len(u.text) >= _LOADED_LENGTH)
+        ]
         if texts:
             for source in self.sources:
                 live.loaded |= source.loaded(texts)

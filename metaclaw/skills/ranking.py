@@ -40,10 +40,10 @@ class Ranker:
     def rank(self, query: str, *, general: int, specific: int, min_score: float) -> list[Match]:
         """Skills at least `min_score` relevant and not far behind the best, best first: at most `general` of the
         general categories, and `specific` of the others."""
-        return pick(self.scores(query), general=general, specific=specific, min_score=min_score)
+        return pick(self.scores(query, min_score), general=general, specific=specific, min_score=min_score)
 
-    def scores(self, query: str) -> list[Match]:
-        """Every skill that shares a term with the query, best first."""
+    def scores(self, query: str, least: float = 0.0) -> list[Match]:
+        """Every skill that shares a term with the query and is at least so relevant, best first."""
         text = query if len(query) <= _MAX_CHARS else f"{query[: _MAX_CHARS * 2 // 3]}\n{query[-_MAX_CHARS // 3 :]}"
         weights = self._query_weights(text)
         evidence: dict[int, float] = {}
@@ -51,7 +51,9 @@ class Ranker:
             for index, strength in self._postings.get(term, ()):
                 evidence[index] = evidence.get(index, 0.0) + weight * strength
         length = max(_LEAST_MASS, sum(weights.values())) ** _LENGTH_POWER
-        scored = {index: min(1.0, value / length) for index, value in evidence.items()}
+        # The bound lies a hair below: what is rounded up to it counts.
+        bound = (least - 0.0001) * length
+        scored = {index: min(1.0, value / length) for index, value in evidence.items() if value >= bound}
         for index in self._named(text):
             scored[index] = 1.0
         order = sorted(scored, key=lambda index: (-scored[index], self.skills[index].name))

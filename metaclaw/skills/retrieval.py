@@ -59,9 +59,11 @@ class Retriever:
 
     async def rank(self, ranker: Ranker, query: str, *, general: int, specific: int, min_score: float) -> list[Match]:
         """As `Ranker.rank`."""
+        if self._dense is None:
+            return ranker.rank(query, general=general, specific=specific, min_score=min_score)
         lexical = ranker.scores(query)
         # Courtesies have no terms, and whatever a vector says of them is noise.
-        dense = await self._relevance(query) if self._dense is not None and terms(query[:1000]) else {}
+        dense = await self._relevance(query) if terms(query[:1000]) else {}
         if dense:
             lexical = _fused(ranker, lexical, dense, self._wanted == "embedding")
         return pick(lexical, general=general, specific=specific, min_score=min_score)
