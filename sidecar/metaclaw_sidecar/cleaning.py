@@ -19,7 +19,8 @@ _OWN_LINE = re.compile(
 )
 _MACHINE = re.compile(
     r"Follow the heartbeat monitor scratch\b|Read HEARTBEAT\.md if it exists\b|\[cron:[^\]]*\]"
-    r"|Pre-compaction memory flush\b|Skill review\. Distill\b|\[Subagent Context\]|System: \[[^\]]*\] (?:Exec|Cron|Node|Hook)\b|\[heartbeat\]",
+    r"|Pre-compaction memory flush\b|Skill review\. Distill\b|\[Subagent Context\]"
+    r"|System: \[[^\]]*\] (?:Exec|Cron|Node|Hook)\b|\[heartbeat\]",
     re.IGNORECASE,
 )
 _MACHINE_ANSWER = re.compile(r"\W*(?:HEARTBEAT_OK|NO_REPLY)\W*")
