@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from metaclaw.config import Settings
+from metaclaw.gateway.bank_tokens import shipped
 from metaclaw.gateway.recall import Found, Query
 from metaclaw.skills import Library, Ranker, Skill, already_present, render, select
 from metaclaw.skills.retrieval import Retriever
@@ -112,8 +113,10 @@ class SkillSource:
 
 
 def _read_counts(path: Path) -> dict[str, int]:
+    counts = shipped()
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
-        return {str(k): int(v) for k, v in value.items()}
+        counts.update({str(k): int(v) for k, v in value.items()})
     except (OSError, ValueError, TypeError, AttributeError):
-        return {}
+        pass  # a cache: what is missing is counted again
+    return counts
