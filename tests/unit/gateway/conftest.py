@@ -95,7 +95,7 @@ def gateway(home: Path, upstream: ScriptedUpstream) -> Iterator[Callable[..., Ru
             "mode": "skills_only",
             "llm": {**llm, "retries": 0, **sections.get("llm", {})},
             "proxy": {"port": unused_port(), **sections.get("proxy", {})},
-            "skills": {"auto_evolve": False, **sections.get("skills", {})},
+            "skills": {"auto_evolve": False, "retrieval_mode": "template", **sections.get("skills", {})},
         }
         one = RunningGateway(home, Settings.model_validate(values)).start()
         running.append(one)
