@@ -137,7 +137,7 @@ class OpenClaw:
         secret = endpoint.api_key not in {"", NO_KEY}
         patch = _patch(installation.documents[0].value, _edits(installation, endpoint))
         if secret:
-            patch = put(patch, (*BLOCK, "apiKey"), "PUT THE VALUE OF proxy.api_key HERE")
+            patch = put(patch, (*BLOCK, "apiKey"), "PUT HERE WHAT `metaclaw config get proxy.api_key --reveal` PRINTS")
         shown = json.dumps(patch, indent=2, ensure_ascii=False)
         place = installation.documents[0].path
         return (

@@ -14,6 +14,7 @@ from metaclaw.config import ConfigError, ConfigFile, Loaded, Secrets, home, load
 from metaclaw.config.schema import Key, find, keys, sections
 
 _READS_STDIN = "-"
+_OWN_KEY = "proxy.api_key"
 
 
 class _KeyOrCommand(TyperGroup):
@@ -68,18 +69,33 @@ def show_all(
 
 
 @app.command()
-def get(key: str = KeyName, json: bool = JsonFlag) -> None:
+def get(
+    key: str = KeyName,
+    reveal: bool = typer.Option(False, "--reveal", help="Print `proxy.api_key` itself, for a client that needs it."),
+    json: bool = JsonFlag,
+) -> None:
     """Show one setting as it counts now.
 
     Of a secret, only whether it is set.
     """
     known = find(key)
+    if reveal:
+        _reveal(known)
+        return
     loaded = load(read_secrets=False)
     found = value(loaded, known)
     if json:
         show({"key": known.name, "value": found, **_origin(loaded, known)}, as_json=True)
     else:
         say(_text(found))
+
+
+def _reveal(key: Key) -> None:
+    """The gateway's own key is made here and needed by clients; everybody else's secrets stay hidden."""
+    if key.name != _OWN_KEY:
+        fail(f"only {_OWN_KEY} can be shown", code=2)
+    own = load().settings.proxy.api_key.get_secret_value()
+    say(own) if own else fail(f"{_OWN_KEY} is not set: clients need none")
 
 
 @app.command("set", context_settings={"ignore_unknown_options": True})

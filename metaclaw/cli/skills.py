@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="List, edit, search and revert skills.")
 Name = typer.Argument(metavar="NAME", help="A skill's name, from `skills list`.")
+NewName = typer.Argument(metavar="NAME", help="Its name: words in lower case, joined by hyphens.")
 Names = typer.Argument(metavar="NAME...", help="Names of skills.")
 Commit = typer.Argument(None, metavar="VERSION", help="A version, from `skills history`; at least 4 characters.")
 Description = typer.Option(None, "--description", help="What it does and when to use it.")
@@ -53,7 +54,7 @@ def show_one(name: str = Name, json: bool = JsonFlag) -> None:
 
 
 @app.command()
-def add(name: str = Name, description: str = Description, category: str = Category, body: str = Body) -> None:
+def add(name: str = NewName, description: str = Description, category: str = Category, body: str = Body) -> None:
     """Write a new skill; without --body in your editor."""
     from metaclaw.skills import Document
 

@@ -51,7 +51,10 @@ class Guard:
             return 415, "send the body as content-type: application/json"
         if self._key and scope["path"] not in _OPEN and not self._has_key(client):
             # Not 401: agents take that for a bad key of the provider and stop calling it for a while.
-            return 403, "this gateway wants its key (proxy.api_key) as bearer token, x-api-key or x-metaclaw-key"
+            return 403, (
+                "this gateway wants its key (`metaclaw config get proxy.api_key --reveal` prints it) "
+                "as bearer token, x-api-key or x-metaclaw-key"
+            )
         return 0, ""
 
     def _has_key(self, client: dict[str, str]) -> bool:

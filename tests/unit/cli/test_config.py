@@ -172,3 +172,13 @@ def test_edit_leaves_the_file_when_the_text_is_not_sound(
     assert not list(state.glob("config-*"))
     monkeypatch.setenv("EDITOR", "no-such-editor-here")
     assert "set EDITOR" in metaclaw("config", "edit").err
+
+
+def test_the_gateways_own_key_can_be_seen_and_no_other_secret(metaclaw: Metaclaw) -> None:
+    assert metaclaw("config", "get", "proxy.api_key", "--reveal").code == 1
+    for name in ("proxy.api_key", "llm.api_key"):
+        metaclaw("config", name, "-", stdin="0012345\n")
+    assert metaclaw("config", "get", "proxy.api_key", "--reveal").out == "0012345\n"
+    refused = metaclaw("config", "get", "llm.api_key", "--reveal")
+    assert refused.code == 2
+    assert "0012345" not in refused.out + refused.err
