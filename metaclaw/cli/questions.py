@@ -138,9 +138,9 @@ def _model(answers: Answers, now: Settings, info: ProviderInfo, list_models: Lis
     if len(models) > _MANY:
         text = f"Which model? ({len(models)} to choose from; type a part of the name)"
         return str(_ask(questionary.autocomplete(text, choices=models, default=default, match_middle=True))).strip()
-    choices = [*models, _OTHER]
+    choices = [*([present] if present and present not in models else []), *models, _OTHER]
     chosen = str(
-        _ask(questionary.select("Which model?", choices=choices, default=default if default in models else None))
+        _ask(questionary.select("Which model?", choices=choices, default=default if default in choices else None))
     )
     if chosen == _OTHER:
         return str(_ask(questionary.text("Its name?", default=default))).strip()

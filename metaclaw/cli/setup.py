@@ -121,7 +121,9 @@ def _without_agents(answers: Answers, now: Loaded, path: Path) -> Plan:
     from metaclaw.config.document import parse_document
     from metaclaw.config.loader import resolve
 
-    new_key = "" if now.exists else f"mc-{random.token_urlsafe(24)}"
+    # Later runs make none: clients that talk without a key would be shut out.
+    chosen = any(origin == "file" for key, origin in now.origins.items() if key.startswith("llm."))
+    new_key = "" if chosen else f"mc-{random.token_urlsafe(24)}"
     planned = changes(answers, now.settings, stored=Secrets().names(), new_key=new_key)
     before, after = new_text(path, planned)
     environ = {**os.environ, **_as_environment(answers, planned)}

@@ -74,6 +74,13 @@ def test_a_short_live_list_is_chosen_from_and_another_name_may_be_typed(ask: Ask
     assert ask(f"{DOWN}{DOWN}{ENTER}mine{ENTER}", given, models=["one", "two"]).model == "mine"
 
 
+def test_the_present_model_stays_the_first_choice_when_the_list_lacks_it(ask: Ask) -> None:
+    given = Answers(claws=(), auth="api_key", provider="openai", key="k", memory=False, rl=False)
+    now = {"llm": {"provider": "openai", "model_id": "kept"}}
+    assert ask(ENTER, given, now, models=["one", "two"]).model == "kept"
+    assert ask(f"{DOWN}{ENTER}", given, now, models=["one", "two"]).model == "one"
+
+
 def test_a_long_list_is_searched_by_typing(ask: Ask) -> None:
     given = Answers(claws=(), auth="api_key", provider="openai", key="k", memory=False, rl=False)
     assert ask(f"model-77{ENTER}", given, models=[f"model-{n}" for n in range(100)]).model == "model-77"

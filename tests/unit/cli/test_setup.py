@@ -54,6 +54,12 @@ def test_run_again_it_changes_only_what_is_answered_anew(metaclaw: Metaclaw, sta
     assert Secrets().get("proxy.api_key") == key
 
 
+def test_a_first_run_makes_the_gateways_key_also_when_another_setting_was_made_before(metaclaw: Metaclaw) -> None:
+    metaclaw("config", "skills.max_tokens", "800")
+    metaclaw("setup", "--yes", "--claw", "none", "--provider", "kimi", "--model", "m", "--no-test")
+    assert (Secrets().get("proxy.api_key") or "").startswith("mc-")
+
+
 def test_the_model_is_tried_before_anything_is_written(metaclaw: Metaclaw, upstream: ScriptedUpstream) -> None:
     arguments = ("setup", "--yes", "--claw", "none", "--provider", "custom", "--api-base", upstream.base_url)
     done = metaclaw(*arguments, "--model", "scripted-model")
