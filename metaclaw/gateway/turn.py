@@ -191,6 +191,8 @@ class Turns:
             kind = dict(answer.headers).get("content-type", "")
             capture.stream = kind.startswith("text/event-stream")
             capture.encoding = dict(answer.headers).get("content-encoding", "")
+            if answer.status >= 400:
+                _log.warning("%s answered a model call with %d", answer.upstream, answer.status)
             started = True
             await Relay(
                 send,
@@ -206,6 +208,7 @@ class Turns:
             capture.broken = error.public
             capture.status = capture.status or error.status
             if not started:
+                _log.warning("a model call was not answered: %s", error.public)
                 await respond(send, error.status, dialect.error(error.status, error.public), _session_header(capture))
             else:
                 _log.warning("%s in the middle of an answer", error.public)

@@ -105,14 +105,22 @@ class Passthrough:
         except (aiohttp.InvalidURL, ValueError):
             raise UpstreamError(502, f"the base URL of {self.name} is not a URL: check llm.api_base") from None
         except aiohttp.ClientError as error:
-            # The exception's own text may hold the URL; its kind is enough to act on.
-            kind = type(error).__name__
-            raise UpstreamError(502, f"the upstream {self.name} can't be reached ({kind})", retryable=True) from None
+            public = f"the upstream {self.name} can't be reached ({_kind(error)}); see `metaclaw doctor`"
+            raise UpstreamError(502, public, retryable=True) from None
         headers = [(k.lower(), v) for k, v in response.headers.items() if k.lower() not in _HOP_BY_HOP]
         return Answer(response.status, headers, _chunks(response, self.name), self.name, request.model)
 
     async def aclose(self) -> None:
         """The pool belongs to the gateway."""
+
+
+def _kind(error: aiohttp.ClientError) -> str:
+    """What went wrong, without the place: the exception's own text may hold the URL."""
+    if isinstance(error, aiohttp.ClientConnectorDNSError):
+        return "its host's name is not known"
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, ConnectionRefusedError):
+        return "connection refused"
+    return type(error).__name__
 
 
 def _headers(request: Request, endpoint: Endpoint) -> dict[str, str]:

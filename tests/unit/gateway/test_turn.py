@@ -269,11 +269,20 @@ def test_a_second_upstream_answers_when_the_first_is_down(
     assert upstream.calls()[0].json()["model"] == "spare-model"
 
 
-def test_an_upstream_that_is_not_there_is_named_without_its_address(gateway: Any, free_port: int) -> None:
+def test_an_upstream_that_is_not_there_is_named_without_its_address(
+    gateway: Any, free_port: int, caplog: pytest.LogCaptureFixture
+) -> None:
     reply = gateway(llm={"api_base": f"http://127.0.0.1:{free_port}/v1"}).chat([user("hi")])
     assert reply.status_code == 502
     message = reply.json()["error"]["message"]
-    assert "can't be reached" in message and str(free_port) not in message and "sk-upstream" not in message
+    assert "can't be reached (connection refused)" in message
+    assert str(free_port) not in message and "sk-upstream" not in message
+    assert message in caplog.text
+
+
+def test_a_provider_that_refuses_is_a_line_in_the_log(gateway: Any, caplog: pytest.LogCaptureFixture) -> None:
+    assert gateway().chat([user("HTTP:401")]).status_code == 401
+    assert "answered a model call with 401" in caplog.text
 
 
 def test_a_client_that_leaves_closes_the_upstream(gateway: Any, upstream: ScriptedUpstream) -> None:
