@@ -32,8 +32,9 @@ def list_(
     """List conversations, the newest first."""
     with open_journal() as journal:
         found = journal.sessions(limit=limit, active=True if open_only else None) if journal else []
+        first = {session.id: _opening(journal, session) for session in found} if journal else {}
     if json:
-        show([_session(session) for session in found], as_json=True)
+        show([{**_session(session), "said": first[session.id]} for session in found], as_json=True)
         return
     rows = [
         {
@@ -44,10 +45,16 @@ def list_(
             "last": _when(session.last_at),
             "turns": session.turns,
             "state": _state(session),
+            "said": _short(first[session.id]),
         }
         for session in found
     ]
     show(rows, as_json=False, empty="No conversation yet.")
+
+
+def _opening(journal: Journal, session: Session) -> str:
+    """What the person said first."""
+    return next((turn.user_text for turn in journal.turns(session.id, limit=1)), "")
 
 
 @app.command("show")

@@ -58,9 +58,9 @@ def test_without_a_journal_there_is_nothing_and_nothing_is_made(metaclaw: Metacl
 def test_list_has_the_newest_first(metaclaw: Metaclaw, journal: Path) -> None:
     lines = metaclaw("sessions", "list").out.splitlines()
     assert [line.split()[0] for line in lines] == ["id", "second", "first"]
-    assert lines[1].split()[-2:] == ["2", "open"]
+    assert lines[1].split()[-5:] == ["2", "open", "tidy", "my", "desk"]
     rows = json.loads(metaclaw("sessions", "list", "--json", "--limit", "1").out)
-    assert [(row["id"], row["turns"], row["model"]) for row in rows] == [("second", 2, "kimi-k2.5")]
+    assert [(row["id"], row["turns"], row["said"]) for row in rows] == [("second", 2, "tidy my desk")]
 
 
 def test_show_prints_what_was_said_without_steering_the_terminal(metaclaw: Metaclaw, journal: Path) -> None:
