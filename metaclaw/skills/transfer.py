@@ -41,7 +41,9 @@ def open_packages(path: Path) -> list[Package]:
     elif path.suffix.lower() in _ARCHIVES and path.is_file():
         found = list(_archive(path))
     elif path.is_file():
-        found = [(path.parent.name if path.name == FILE_NAME else path.stem, {FILE_NAME: (_read(path), False)})]
+        data = _read(path)
+        place = path.parent.name if path.name == FILE_NAME else path.stem
+        found = [(_own_name(data) or place, {FILE_NAME: (data, False)})]  # it may lie anywhere: its own name first
     else:
         raise FormatError(f"{path}: no such file or folder")
     if not found:
@@ -101,10 +103,20 @@ def _name(folder: str, data: bytes) -> str:
     try:
         return check_name(folder)
     except BadName:
-        for line in data.decode("utf-8", "replace").split("\n")[1:40]:
-            if line.startswith("name:"):
-                return check_name(line.removeprefix("name:").strip().strip("\"'"))
+        if own := _own_name(data):
+            return own
         raise
+
+
+def _own_name(data: bytes) -> str:
+    """The name in the front matter, if it can be used."""
+    for line in data.decode("utf-8", "replace").split("\n")[1:40]:
+        if line.startswith("name:"):
+            try:
+                return check_name(line.removeprefix("name:").strip().strip("\"'"))
+            except BadName:
+                return ""
+    return ""
 
 
 def _folders(path: Path) -> Iterator[tuple[str, Content]]:
