@@ -295,8 +295,8 @@ def routed_model(llm: Llm | Fallback, model: str = "") -> str:
     if llm.provider == "custom":
         if "/" not in model:
             raise ProviderError(
-                "llm.api_base is not set: run `metaclaw setup`, or give the server's address "
-                "(for a provider without one, a model such as `vertex_ai/gemini-2.5-pro`)"
+                "no model is configured: run `metaclaw setup`, set a provider's key such as OPENAI_API_KEY, "
+                "or give a server's address in llm.api_base"
             )
         return model
     return model if model.startswith(f"{prefix}/") else f"{prefix}/{model}"

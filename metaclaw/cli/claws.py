@@ -84,6 +84,8 @@ def unwire(name: str = Name, yes: bool = Yes, json: bool = JsonFlag) -> None:
     if name in wired_agents(site.home) and not yes:
         _confirm(f"Undo what MetaClaw changed in {name}?")
     _finish(_attempt(lambda: Wiring(site.home).unwire(name)), json=json)
+    if name in site.settings.claw_names() and site.settings.configure_claws:
+        note(f"note: `metaclaw start` connects {name} again, unless `metaclaw config configure_claws false`")
 
 
 @app.command()

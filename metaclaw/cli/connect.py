@@ -79,7 +79,7 @@ def look(site: Site, _running: Running | None) -> list[ClawLine]:
         "wired": ClawLine("", "wired", "talks through MetaClaw"),
         "not_wired": ClawLine("", "not wired", "`metaclaw start` points it here"),
         "drifted": ClawLine("", "drifted", "its configuration was changed since: see `metaclaw doctor`"),
-        "absent": ClawLine("", "not found", "is not on this machine"),
+        "absent": ClawLine("", "not found", "it is not on this machine"),
     }
     found = []
     for name in site.settings.claw_names():

@@ -16,7 +16,7 @@ from metaclaw import __version__
 from metaclaw.cli.output import JsonFlag, cell, console, note, say, show
 from metaclaw.cli.site import Site
 from metaclaw.config import ConfigError, home, load, make_home
-from metaclaw.supervisor import Observation, Running, holder, is_free, observe, probe
+from metaclaw.supervisor import Absent, Observation, Running, holder, is_free, observe, probe
 from metaclaw.supervisor import checks as judge
 from metaclaw.supervisor.checks import Check
 from metaclaw.supervisor.checks_upstream import check_upstream
@@ -44,7 +44,7 @@ def doctor(
 def examine(*, call: bool = False) -> Iterator[Check]:
     """Every check, in the order of the table. One that breaks is reported and doesn't stop the others."""
     folder = home()
-    found = observe(any_gateway(folder))
+    found = _observed(folder)
     yield judge.check_versions(__version__, sys.version_info[:3], f"{platform.system()} {platform.machine()}")
     yield _state_folder(folder)
     site, error = _site(folder, found)
@@ -59,6 +59,14 @@ def examine(*, call: bool = False) -> Iterator[Check]:
     if call:
         yield from _guarded(_call, site, found)
     yield judge.check_hosts(hosts(site.settings, os.environ))
+
+
+def _observed(folder: Path) -> Observation:
+    """The gateway; in a folder that can't be written none can run, and the folder's own check says so."""
+    try:
+        return observe(any_gateway(folder))
+    except OSError:
+        return Absent()
 
 
 def _site(folder: Path, found: Observation) -> tuple[Site | None, str]:

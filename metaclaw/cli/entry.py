@@ -7,6 +7,7 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -127,9 +128,17 @@ def _fault(error: Exception) -> int:
         return _tell(str(error), 1)
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
-        return _tell(f"{place}{error.strerror or error}", 1)
+        return _tell(f"{place}{error.strerror or error}{_advice(error)}", 1)
     first = str(error).partition("\n")[0][:200]
     return _tell(f"internal error, {type(error).__name__}: {first} (METACLAW_DEBUG=1 shows more)", 1)
+
+
+def _advice(error: OSError) -> str:
+    """Where a fault of the state folder is explained."""
+    from metaclaw.config import home
+
+    ours = isinstance(error.filename, str) and Path(error.filename).is_relative_to(home())
+    return "; `metaclaw doctor` says what to do" if ours else ""
 
 
 def _tell(message: str, code: int) -> int:

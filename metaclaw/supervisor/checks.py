@@ -75,7 +75,7 @@ def check_port(port: int, free: bool, holder: Holder | None, ours: bool) -> Chec
         "port",
         "failed",
         f"{port} is held by {holder or 'an unknown program'}",
-        "end that program, or choose another with `metaclaw config set proxy.port`",
+        "end that program, or choose another with `metaclaw config set proxy.port N`",
     )
 
 
@@ -86,7 +86,10 @@ def check_exposure(settings: Settings) -> Check:
     if keyed:
         return Check("access", "ok", f"{proxy.host}, clients need proxy.api_key")
     return Check(
-        "access", "warning", f"{proxy.host}, any program on this machine may use it", "`metaclaw setup` makes a key"
+        "access",
+        "warning",
+        f"{proxy.host}, any program on this machine may use it",
+        "metaclaw config set proxy.api_key -",
     )
 
 

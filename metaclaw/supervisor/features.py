@@ -54,7 +54,7 @@ def training(settings: Settings) -> Feature:
     if not training_credentials(settings):
         on = " and ".join(part.name for part in (_skills(settings), _memory(settings)) if part.on)
         rest = f"; {on} run{'s' if on == 'memory' else ''} without" if on else ""
-        return Feature("training", False, f"no training credentials (`metaclaw config set rl.api_key -`){rest}")
+        return Feature("training", False, f"no training credentials, and training is {NOT_IN_THIS_VERSION}{rest}")
     return Feature("training", False, f"credentials are set, but training is {NOT_IN_THIS_VERSION}")
 
 

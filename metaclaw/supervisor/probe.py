@@ -110,7 +110,10 @@ def look_at_journal(url: str, default: Path) -> tuple[str, str]:
             connection.close()
     except sqlite3.Error as error:
         return "", f"{path} can't be read ({error})"
-    return f"{turns} turns, {size / 1e6:.1f} MB, {path}", "" if fault == "ok" else f"{path} is damaged: {fault}"
+    return (
+        f"{turns} turn{'' if turns == 1 else 's'}, {size / 1e6:.1f} MB, {path}",
+        "" if fault == "ok" else f"{path} is damaged: {fault}",
+    )
 
 
 def embedder() -> str:

@@ -95,3 +95,10 @@ def test_one_check_that_breaks_is_a_line_and_the_others_go_on(metaclaw: Metaclaw
     found = checks(metaclaw("doctor", "--json"))
     assert found["openclaw"]["state"] == "failed"
     assert "hosts" in found
+
+
+def test_a_state_folder_that_can_not_be_used_is_a_line_of_the_table(metaclaw: Metaclaw, state: Path) -> None:
+    (state / "run" / "gateway.lock").mkdir(parents=True)  # opening it fails, also for an administrator
+    found = checks(metaclaw("doctor", "--json"))
+    assert found["gateway"]["state"] == "warning"
+    assert "state folder" in found and "skills" in found

@@ -55,5 +55,5 @@ def test_a_journal_is_counted_without_being_changed(tmp_path: Path) -> None:
         database.execute("CREATE TABLE turns (id INTEGER)")
         database.execute("INSERT INTO turns VALUES (1)")
     before = path.read_bytes()
-    assert look_at_journal(f"sqlite:///{path}", tmp_path / "none")[0].startswith("1 turns")
+    assert look_at_journal(f"sqlite:///{path}", tmp_path / "none")[0].startswith("1 turn,")
     assert path.read_bytes() == before
