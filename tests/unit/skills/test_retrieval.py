@@ -42,7 +42,7 @@ async def test_a_broken_cache_is_computed_anew_and_a_broken_model_costs_its_own_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("metaclaw.skills.retrieval.installed", lambda: True)
-    monkeypatch.setattr("metaclaw.skills.embedding.importlib.import_module", _no_module)
+    monkeypatch.setattr("metaclaw.skills.embedding._model", _no_module)
     retriever = Retriever("hybrid", tmp_path / "vectors.npz")
     await retriever.prepare(SKILLS)
     assert retriever.failed == 1 and "could not" in retriever.off_because
@@ -67,7 +67,7 @@ async def test_meaning_finds_what_words_do_not_and_stays_silent_for_small_talk(
         assert await names(retriever, query) == []
     retriever.close()
     again = Retriever("hybrid", tmp_path / "vectors.npz")
-    monkeypatch.setattr("metaclaw.skills.embedding.importlib.import_module", _no_module)
+    monkeypatch.setattr("metaclaw.skills.embedding._model", _no_module)
     await again.prepare(SKILLS)
     assert again.failed == 0 and again.mode == "hybrid"
     again.close()
