@@ -12,7 +12,7 @@ from pathlib import Path
 from metaclaw.config import Settings
 from metaclaw.gateway.bank_tokens import shipped
 from metaclaw.gateway.recall import Found, Query
-from metaclaw.skills import Library, Ranker, Skill, already_present, render, select
+from metaclaw.skills import Library, Presence, Ranker, Skill, render, select
 from metaclaw.skills.retrieval import Retriever
 from metaclaw.tokens import count_apart
 from metaclaw_adapters.files import write_atomic
@@ -26,6 +26,7 @@ class _Index:
 
     skills: Sequence[Skill]
     ranker: Ranker
+    presence: Presence
     texts: dict[str, str]
     costs: dict[str, int]
 
@@ -74,8 +75,7 @@ class SkillSource:
 
     def loaded(self, texts: Sequence[str]) -> set[tuple[str, str]]:
         """Skills whose text the client has read itself."""
-        skills = self._index.skills if self._index is not None else ()
-        return {("skill", skill.name) for skill in skills if skill.enabled and already_present(skill, texts)}
+        return {("skill", name) for name in self._index.presence.found(texts)} if self._index is not None else set()
 
     async def build(self) -> None:
         """Index the library as it is now, off the event loop."""
@@ -87,7 +87,7 @@ class SkillSource:
             texts = {s.name: render(s) for s in enabled}
             costs = await self._costs({s.name: s.digest for s in enabled}, texts)
             ranker = await asyncio.to_thread(self.library.ranker)
-            self._index = _Index(skills, ranker, texts, costs)
+            self._index = _Index(skills, ranker, Presence(skills), texts, costs)
             # Words serve until the vectors are there.
             self._preparing = asyncio.ensure_future(self.retriever.prepare(skills))
 

@@ -3,8 +3,9 @@
 from metaclaw.skills.errors import BadName, Exists, FormatError, HistoryError, NotFound, Refused, SkillError
 from metaclaw.skills.format import Document
 from metaclaw.skills.library import Library
+from metaclaw.skills.presence import Presence
 from metaclaw.skills.ranking import Ranker
-from metaclaw.skills.render import Selection, already_present, render, select, strip_rendered
+from metaclaw.skills.render import Selection, render, select, strip_rendered
 from metaclaw.skills.skill import Match, Omission, Problem, Skill
 
 __all__ = [
@@ -17,13 +18,13 @@ __all__ = [
     "Match",
     "NotFound",
     "Omission",
+    "Presence",
     "Problem",
     "Ranker",
     "Refused",
     "Selection",
     "Skill",
     "SkillError",
-    "already_present",
     "render",
     "select",
     "strip_rendered",

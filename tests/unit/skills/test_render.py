@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from metaclaw.skills import Match, Skill, already_present, render, select, strip_rendered
+from metaclaw.skills import Match, Skill, render, select, strip_rendered
 
-from .shelf import FLAKY, MINUTES, SQL, document, put
+from .shelf import FLAKY, MINUTES, SQL
 
 SKILL = Skill(**FLAKY, path=Path("a"), source="user", enabled=True, digest="0", metadata={})
 
@@ -43,31 +42,3 @@ def test_whole_skills_are_chosen_by_relevance_and_each_omission_has_its_reason()
 
 def test_nothing_fits_a_budget_of_nothing() -> None:
     assert select([Match(SKILL, 1.0)], 0, len).chosen == []
-
-
-def test_a_skill_file_the_client_read_is_recognised(tmp_path: Path) -> None:
-    raw = put(tmp_path, document()).read_text(encoding="utf-8")
-    numbered = "\n".join(f"{number:6d}\t{line}" for number, line in enumerate(raw.split("\n"), 1))
-    for text in (raw, numbered, raw.replace("\n", "\r\n"), f"<file>\n{raw}\n</file>", render(SKILL)):
-        assert already_present(SKILL, ["something else", text])
-
-
-def test_an_older_version_with_the_same_name_and_description_counts_as_present(tmp_path: Path) -> None:
-    raw = put(tmp_path, document(body="An older text of these instructions.")).read_text(encoding="utf-8")
-    assert already_present(SKILL, [raw])
-
-
-def test_talk_about_the_skill_is_not_the_skill(tmp_path: Path) -> None:
-    other = put(
-        tmp_path,
-        document(description="Something wholly different, for another day.", body="Nothing alike at all in here."),
-    )
-    texts = [
-        "",
-        "use flaky-tests please",
-        SKILL.description,
-        json.dumps({"name": "flaky-tests"}),
-        other.read_text(encoding="utf-8"),
-    ]
-    assert not already_present(SKILL, texts)
-    assert not already_present(SKILL, [])
