@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 
 from metaclaw.gateway.admin import build_admin
@@ -67,6 +68,7 @@ async def _lifespan(services: Services, receive: Receive, send: Send) -> None:
         _log.exception("the gateway could not start")
         await send({"type": "lifespan.startup.failed", "message": str(error)})
         return
+    gc.freeze()  # what is there now stays; a full collection would look through all of it while the loop waits
     await send({"type": "lifespan.startup.complete"})
     await receive()
     await services.stop()

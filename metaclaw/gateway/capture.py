@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 import time
 import zlib
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from metaclaw.gateway.canonical import chain
-from metaclaw.gateway.classify import newest_person
-from metaclaw.gateway.protocols import Answer, ClientRequest
+from metaclaw.gateway.protocols import Answer, ClientRequest, Item
 from metaclaw.gateway.recall import Edits
 from metaclaw.gateway.sessions import Extent, Live, as_message, fresh_messages, spoken_digests
 from metaclaw.journal.records import Call, Message, Session, Status
@@ -45,6 +45,7 @@ class Capture:
     chunks: list[bytes] = field(default_factory=list)
     size: int = 0
     recorded: bool = False
+    said: list[Item] = field(default_factory=list)  # the answer, as it will come back in the next request
 
     def feed(self, chunk: bytes) -> None:
         """Keep a piece of the answer."""
@@ -83,8 +84,7 @@ class Capture:
         messages = fresh_messages(self.request, self.extent, live)
         said, head = self._said(answer) if call.status != "error" else ([], b"")
         live.learn([*messages, *said], head)
-        person = newest_person(self.request)
-        units = self.request.items[person].units if person is not None else ()
+        units = self.request.items[self.extent.person].units
         return replace(
             call,
             session=replace(live.record, last_at=self.started_at),
@@ -102,8 +102,8 @@ class Capture:
         assert self.extent
         head = self.extent.whole
         messages = []
-        for raw in answer.messages:
-            item = self.request.dialect.item(raw)
+        self.said = [self.request.dialect.item(raw) for raw in answer.messages]
+        for item in self.said:
             head = chain(head, (u.digest for u in item.units))
             messages.append(as_message(item, head))
         return messages, head
@@ -130,6 +130,16 @@ class Capture:
         return answer
 
 
+@dataclass(slots=True)
+class _Outcome:
+    """What became of one call in the journal's thread, for the event loop."""
+
+    capture: Capture
+    waiter: asyncio.Future[bool]
+    call: Call | None = None  # None when it could not be put together
+    error: BaseException | None = None
+
+
 class Recorder:
     """Hands finished calls to the journal and keeps the session table in step with it."""
 
@@ -144,32 +154,51 @@ class Recorder:
         self._loop = loop
         self._note = note
         self._failed = failed
+        self._outcomes: deque[_Outcome] = deque()
+        self._rung = False
 
-    def record(self, capture: Capture) -> Future[None]:
-        """Append the call; the future is done when it is on disk."""
-        built: list[Call] = []
+    def record(self, capture: Capture) -> asyncio.Future[bool]:
+        """Append the call. The future is done when the journal is done with it, and says whether it is on disk."""
+        outcome = _Outcome(capture, self._loop.create_future())
 
         def build() -> Call:
-            built.append(capture.build())
-            return built[0]
+            outcome.call = capture.build()
+            return outcome.call
 
-        future: Future[None] = self._journal.append(build)
-        # The session table belongs to the event loop; the journal's thread only rings the bell.
-        future.add_done_callback(lambda done: self._loop.call_soon_threadsafe(self._written, done, built, capture))
-        return future
+        def written(done: Future[None]) -> None:
+            outcome.error = done.exception()
+            self._outcomes.append(outcome)
+            self._ring()
 
-    def _written(self, done: Future[None], built: list[Call], capture: Capture) -> None:
-        error = done.exception()
-        if error is not None:
-            self._failed(error)
-        if not built or capture.live is None or capture.extent is None:
+        self._journal.append(build).add_done_callback(written)
+        return outcome.waiter
+
+    def _ring(self) -> None:
+        """Wake the event loop, to which the session table belongs: once for all calls of a transaction."""
+        if not self._rung:
+            self._rung = True
+            self._loop.call_soon_threadsafe(self._heard)
+
+    def _heard(self) -> None:
+        self._rung = False  # ahead of the look: a call that ends meanwhile rings again
+        while self._outcomes:
+            outcome = self._outcomes.popleft()
+            try:
+                self._written(outcome)
+            finally:
+                if not outcome.waiter.done():
+                    outcome.waiter.set_result(outcome.error is None)
+
+    def _written(self, outcome: _Outcome) -> None:
+        call, capture = outcome.call, outcome.capture
+        if outcome.error is not None:
+            self._failed(outcome.error)
+        if call is None or capture.live is None or capture.extent is None:
             return
-        call = built[0]
-        if error is not None:
+        if outcome.error is not None:
             capture.live.forget(call.messages)
         capture.live.turn_open = call.status != "ok" or not call.final
-        spoken = spoken_digests(capture.request.dialect.item(m.body) for m in call.messages if m.role == "assistant")
-        self._note(capture.live, [capture.live.record.head], spoken)
+        self._note(capture.live, [capture.live.record.head], spoken_digests(capture.said))
 
 
 def _decoded(data: bytes, encoding: str) -> bytes | None:

@@ -134,7 +134,7 @@ class Recall:
             u.text
             for item in new
             for u in item.units
-            if u.kind == "result" or (u.role != "system" and len(u.text) >= _LOADED_LENGTH)
+            if u.role == "user" and (u.kind == "result" or len(u.text) >= _LOADED_LENGTH)
         ]
         if texts:
             for source in self.sources:

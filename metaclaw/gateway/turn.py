@@ -221,25 +221,25 @@ class Turns:
 
     async def _settle(self, capture: Capture, identity: Identity) -> None:
         """Wait, within limits, until the turn is on disk."""
-        future = self._record(capture, identity)
-        if future is None or capture.live is None or not self._commit_wait:
+        written = self._record(capture, identity)
+        if written is None or capture.live is None or not self._commit_wait:
             return
         try:
-            await asyncio.wait_for(asyncio.wrap_future(future), self._commit_wait)
+            async with asyncio.timeout(self._commit_wait):
+                if not await written:
+                    self._metrics.count("commit_failed")
         except TimeoutError:
             self._metrics.count("commit_late")
-        except Exception:
-            self._metrics.count("commit_failed")
 
-    def _record(self, capture: Capture, identity: Identity) -> Future[None] | None:
+    def _record(self, capture: Capture, identity: Identity) -> asyncio.Future[bool] | None:
         if capture.recorded:
             return None
         capture.recorded = True
         try:
-            future = self._recorder.record(capture)
+            written = self._recorder.record(capture)
             if identity.done and capture.live is not None:
-                future = self._end_session(capture.live.id, "done")
-            return future
+                return asyncio.ensure_future(_both(written, self._end_session(capture.live.id, "done")))
+            return written
         except Exception:
             self._metrics.count("record_failed")
             _log.exception("a call could not be handed to the journal")
@@ -281,6 +281,15 @@ def _ask_usage(request: ClientRequest) -> dict[str, bytes]:
     options: Any = request.fields.get("stream_options", b"")
     base = options if options.lstrip()[:1] == b"{" else b"{}"
     return {"stream_options": replace_members(base, {"include_usage": b"true"})}
+
+
+async def _both(written: asyncio.Future[bool], ended: Future[None]) -> bool:
+    """Whether a call and the end of its session are both on disk."""
+    try:
+        await asyncio.wrap_future(ended)
+    except Exception:
+        return False  # the journal has said why
+    return await written
 
 
 async def _left(receive: Receive) -> None:
