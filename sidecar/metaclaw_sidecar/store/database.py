@@ -55,6 +55,10 @@ class _Item(Generic[T]):
         self.work = work
         self.future: Future[T] = Future()
 
+    def wanted(self) -> bool:
+        """Whether anybody waits for it; from now on it can't be called off."""
+        return self.future.running() or self.future.set_running_or_notify_cancel()
+
 
 class Database:
     """The file. `on_commit` hears of every committed transaction, before those who wait for it."""
@@ -149,6 +153,9 @@ class Database:
 
     def _commit(self, group: Sequence[_Item[Any]]) -> None:
         """All items in one transaction, each undone by itself when it fails."""
+        group = [item for item in group if item.wanted()]
+        if not group:
+            return
         tx = Transaction(self._writing, time.time())
         done: list[tuple[_Item[Any], Any]] = []
         try:

@@ -36,10 +36,13 @@ def lease(tx: Transaction, busy: Collection[str], seconds: float) -> Job | None:
     return None
 
 
-def next_due(db: sqlite3.Connection) -> float | None:
-    """When the next waiting job may start; None when none waits."""
-    found = db.execute("SELECT min(not_before) FROM jobs WHERE state = 'waiting'").fetchone()[0]
-    return None if found is None else float(found)
+def next_due(db: sqlite3.Connection, busy: Collection[str]) -> float | None:
+    """When the first job of a scope that is not `busy` may start; None when there is none."""
+    rows = db.execute("SELECT scope_id, not_before FROM jobs WHERE state = 'waiting' ORDER BY job_id")
+    first: dict[str, float] = {}
+    for row in rows:
+        first.setdefault(row["scope_id"], float(row["not_before"]))
+    return min((due for scope_id, due in first.items() if scope_id not in busy), default=None)
 
 
 def release_all(tx: Transaction) -> None:
