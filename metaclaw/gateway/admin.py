@@ -1,4 +1,4 @@
-"""The gateway's own routes: health, sessions, models, administration."""
+"""The gateway's own routes: models, sessions, administration. Loaded when somebody asks for one of them."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ROUTES = (
 def build_admin(services: Services) -> FastAPI:
     """The FastAPI application behind everything that is not a model call."""
     app = FastAPI(title="MetaClaw gateway", version=__version__, docs_url=None, redoc_url=None)
-    _add_health(app, services)
+    _add_general(app, services)
     _add_sessions(app, services)
     _add_administration(app, services)
 
@@ -53,16 +53,7 @@ def build_admin(services: Services) -> FastAPI:
     return app
 
 
-def _add_health(app: FastAPI, services: Services) -> None:
-    @app.get("/healthz")
-    async def healthz() -> dict[str, Any]:
-        return {"ok": True, "pid": services.pid, "version": __version__, "instance": services.instance}
-
-    @app.get("/readyz")
-    async def readyz() -> Response:
-        waiting = services.waiting_for()
-        return JSONResponse({"ok": not waiting, "waiting_for": waiting}, 503 if waiting else 200)
-
+def _add_general(app: FastAPI, services: Services) -> None:
     @app.head("/")
     @app.get("/")
     async def root() -> dict[str, Any]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 
-from metaclaw.gateway.admin import build_admin
-from metaclaw.gateway.guard import Guard
+from metaclaw.gateway import health
+from metaclaw.gateway.guard import App, Guard
 from metaclaw.gateway.protocols import CHAT, MESSAGES, RESPONSES, Dialect
 from metaclaw.gateway.services import Services
 from metaclaw.gateway.upstream.base import WireName
@@ -30,7 +31,8 @@ class Gateway:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._admin = build_admin(services)
+        self._admin: App | None = None
+        self._loading = asyncio.Lock()
         self._limit = services.settings.proxy.max_body_mb * 1024 * 1024
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -42,7 +44,18 @@ class Gateway:
         if scope["type"] == "http" and scope["method"] == "POST" and (path in _TURNS or path in _OTHERS):
             await self._model_call(scope, receive, send, path)
             return
-        await self._admin(scope, receive, send)
+        if scope["type"] == "http" and scope["path"] in health.PATHS and scope["method"] in ("GET", "HEAD"):
+            await health.answer(self._services, scope["path"], send)
+            return
+        admin = self._admin or await self._load_admin()
+        await admin(scope, receive, send)
+
+    async def _load_admin(self) -> App:
+        """FastAPI and its routes, loaded by the first request that needs them."""
+        async with self._loading:
+            if self._admin is None:
+                self._admin = await asyncio.to_thread(_admin, self._services)
+        return self._admin
 
     async def _model_call(self, scope: Scope, receive: Receive, send: Send, path: str) -> None:
         dialect = _TURNS.get(path) or _OTHERS[path][1]
@@ -58,6 +71,12 @@ class Gateway:
             await self._services.turns.handle(scope, receive, send, dialect, body)
         else:
             await self._services.other_calls.handle(scope, receive, send, *_OTHERS[path], body)
+
+
+def _admin(services: Services) -> App:
+    from metaclaw.gateway.admin import build_admin
+
+    return build_admin(services)
 
 
 async def _lifespan(services: Services, receive: Receive, send: Send) -> None:

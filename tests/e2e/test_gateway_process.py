@@ -80,7 +80,7 @@ def answered_turns(home: Path) -> dict[str, list[str]]:
     """Per session, what was asked in the turns that are marked as answered."""
     journal = Journal.open(sqlite_url(home / "journal.sqlite3"))
     try:
-        sessions = journal.sessions(limit=1000)
+        sessions = journal.sessions(limit=100_000)
         return {s.id: [t.user_text for t in journal.turns(s.id, limit=100) if t.status == "ok"] for s in sessions}
     finally:
         journal.close()
