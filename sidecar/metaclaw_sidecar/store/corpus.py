@@ -14,9 +14,10 @@ _MEMORIES = (
     " LEFT JOIN turns t ON t.turn_id = m.memory_id"
     " WHERE m.scope_id = ? AND m.status = 'active' AND (m.expires_at IS NULL OR m.expires_at > ?)"
 )
+_SEARCHABLE = "'buffered', 'claimed', 'extracted', 'failed'"
 _TURNS = (
-    "SELECT turn_id AS id, prompt, response, at, session_id, position FROM turns"
-    " WHERE scope_id = ? AND state IN ('buffered', 'claimed', 'extracted', 'failed')"
+    "SELECT turn_id AS id, prompt, response, at, session_id, position FROM turns"  # noqa: S608 - words of our own
+    f" WHERE scope_id = ? AND state IN ({_SEARCHABLE})"
 )
 
 
@@ -30,6 +31,19 @@ class Corpus:
         """Active memories and raw turns of a scope. A turn that is itself a memory comes once, as that."""
         with self._database.reading() as db:
             return [*_memories(db, scope_id), *_turns(db, scope_id)]
+
+    def coverage(self, scope_id: str, model: str) -> tuple[int, int]:
+        """How many documents the scope has, and how many of them have a vector of the model."""
+        vector = "EXISTS (SELECT 1 FROM vectors v WHERE v.scope_id = ?1 AND v.model = ?3 AND v.id = {})"
+        query = (
+            f"SELECT count(*), coalesce(sum({vector.format('memory_id')}), 0) FROM memories WHERE scope_id = ?1"  # noqa: S608
+            " AND status = 'active' AND (expires_at IS NULL OR expires_at > ?2) UNION ALL"
+            f" SELECT count(*), coalesce(sum({vector.format('turn_id')}), 0) FROM turns WHERE scope_id = ?1"
+            f" AND state IN ({_SEARCHABLE}) AND prompt || response != ''"
+        )
+        with self._database.reading() as db:
+            rows = db.execute(query, (scope_id, time.time(), model)).fetchall()
+        return sum(row[0] for row in rows), sum(row[1] for row in rows)
 
     def models(self, scope_id: str) -> Mapping[str, int]:
         """How many vectors the scope has of each model."""

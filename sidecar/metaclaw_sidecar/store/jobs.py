@@ -101,6 +101,20 @@ def recent(db: sqlite3.Connection, scope_id: str, *, state: str = "", limit: int
     return [_job(row) for row in db.execute(query, (scope_id, state, state, limit))]
 
 
+def unfinished(db: sqlite3.Connection, scope_id: str, session_id: str = "") -> list[int]:
+    """Jobs of a scope, or of one session of it, that are still to be done, in order."""
+    query = (
+        "SELECT job_id FROM jobs WHERE scope_id = ? AND (? = '' OR session_id = ?)"
+        " AND state IN ('waiting', 'running') ORDER BY job_id"
+    )
+    return [row[0] for row in db.execute(query, (scope_id, session_id, session_id))]
+
+
+def given_up(db: sqlite3.Connection) -> int:
+    """How many jobs of all scopes have failed for good."""
+    return int(db.execute("SELECT count(*) FROM jobs WHERE state = 'failed'").fetchone()[0])
+
+
 def counts(db: sqlite3.Connection, scope_id: str) -> dict[str, int]:
     """How many jobs of a scope are in which state."""
     query = "SELECT state, count(*) FROM jobs WHERE scope_id = ? GROUP BY state"

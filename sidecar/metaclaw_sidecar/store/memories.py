@@ -177,6 +177,17 @@ def sources(db: sqlite3.Connection, memory_id: str) -> list[str]:
     return [row[0] for row in db.execute("SELECT turn_id FROM sources WHERE memory_id = ?", (memory_id,))]
 
 
+def drawn_from(db: sqlite3.Connection, scope_id: str, turns: Sequence[str]) -> list[tuple[str, str, str]]:
+    """(turn, memory, the memory's status) of all that was drawn from these turns."""
+    marks = ", ".join("?" * len(turns))
+    query = (
+        "SELECT s.turn_id, m.memory_id, m.status FROM sources s JOIN memories m ON m.memory_id = s.memory_id"  # noqa: S608
+        f" WHERE m.scope_id = ? AND m.memory_id != s.turn_id AND s.turn_id IN ({marks})"
+    )
+    rows = db.execute(query, (scope_id, *turns))
+    return [(row[0], row[1], row[2]) for row in rows]
+
+
 def accessed(tx: Transaction, counts: dict[tuple[str, str], int]) -> None:
     """Count that memories were recalled; no version is made of that."""
     tx.db.executemany(

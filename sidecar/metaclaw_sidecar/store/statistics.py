@@ -5,12 +5,23 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+from ..records import iso
 from . import jobs
 
 
 def memories_held(db: sqlite3.Connection) -> int:
     """How many active memories there are in all scopes together."""
     return int(db.execute("SELECT count(*) FROM memories WHERE status = 'active'").fetchone()[0])
+
+
+def of_scopes(db: sqlite3.Connection) -> list[dict[str, Any]]:
+    """Every scope that holds anything: its active memories, and its turns whose text is kept."""
+    active = "SELECT scope_id, sum(status = 'active') FROM memories GROUP BY scope_id"
+    kept = "SELECT scope_id, count(*) FROM turns WHERE state != 'forgotten' GROUP BY scope_id"
+    held, told = (dict(db.execute(query).fetchall()) for query in (active, kept))
+    return [
+        {"scope_id": name, "memories": held.get(name, 0), "turns": told.get(name, 0)} for name in sorted({*held, *told})
+    ]
 
 
 def of_scope(db: sqlite3.Connection, scope_id: str) -> dict[str, Any]:
@@ -24,6 +35,8 @@ def of_scope(db: sqlite3.Connection, scope_id: str) -> dict[str, Any]:
         "SELECT f.useful, count(*) FROM feedback f JOIN memories m USING (memory_id)"
         " WHERE m.scope_id = ? GROUP BY f.useful"
     )
+    span = "SELECT min(created_at), max(created_at) FROM memories WHERE scope_id = ?"
+    oldest, newest = db.execute(span, (scope_id,)).fetchone()
     pinned = "SELECT count(*) FROM memories WHERE scope_id = ? AND pinned = 1 AND status = 'active'"
     return {
         "scope_id": scope_id,
@@ -39,4 +52,6 @@ def of_scope(db: sqlite3.Connection, scope_id: str) -> dict[str, Any]:
         "jobs": jobs.counts(db, scope_id),
         "vectors": grouped("SELECT model, count(*) FROM vectors WHERE scope_id = ? GROUP BY model"),
         "feedback": {"useful": useful.get(1, 0), "not_useful": useful.get(0, 0)},
+        "oldest": iso(oldest),
+        "newest": iso(newest),
     }

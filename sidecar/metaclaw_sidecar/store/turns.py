@@ -35,6 +35,7 @@ def buffer(tx: Transaction, turn: Turn, key: str, flush_every: int) -> Buffered:
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'buffered')",
         (new.turn_id, *where, position, mark, new.prompt, new.response, new.at),
     )
+    tx.db.execute("UPDATE sessions SET ended_at = NULL WHERE scope_id = ? AND session_id = ?", where)
     tx.touch(new.scope_id, new.turn_id)
     count = waiting(tx.db, *where)
     job = claim(tx, *where, final=False) if count >= flush_every else None
@@ -63,10 +64,11 @@ def claim(tx: Transaction, scope_id: str, session_id: str, *, final: bool) -> in
 
 
 def end_session(tx: Transaction, scope_id: str, session_id: str) -> None:
-    """Note that a session is over; a later turn does not mind."""
+    """Note once that a session is over; a later turn begins it anew."""
     where = (tx.now, scope_id, session_id)
-    tx.db.execute("UPDATE sessions SET ended_at = ? WHERE scope_id = ? AND session_id = ?", where)
-    tx.tell("session_ended", scope_id, "", session_id=session_id)
+    query = "UPDATE sessions SET ended_at = ? WHERE scope_id = ? AND session_id = ? AND ended_at IS NULL"
+    if tx.db.execute(query, where).rowcount:
+        tx.tell("session_ended", scope_id, "", session_id=session_id)
 
 
 def waiting(db: sqlite3.Connection, scope_id: str, session_id: str) -> int:
