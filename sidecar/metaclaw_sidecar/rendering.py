@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -19,44 +19,55 @@ _TAG = re.compile(r"<(?=[/!?a-zA-Z|])")
 _LONGEST_ITEM = 1200  # characters; a verbatim turn can be long
 
 
-class Block(NamedTuple):
-    """A rendered block, and what is in it."""
+class Line(NamedTuple):
+    """One memory as a line of a prompt."""
 
     text: str
-    ids: list[str]
     tokens: int
 
 
-def render(items: Iterable[Memory | Turn], max_tokens: int, count: Callable[[str], int]) -> Block:
-    """The best first, until the budget is spent; what is too long for the rest is left out, what is shorter may follow.
+class Block(NamedTuple):
+    """A rendered block, the places of what is in it, and its tokens."""
 
-    Nothing fits: an empty text.
+    text: str
+    chosen: list[int]
+    tokens: int
+
+
+def render(lines: Sequence[Line], most: int, max_tokens: int, count: Callable[[str], int]) -> Block:
+    """The first lines until there are so many or the budget is spent; what is too long is left out, a shorter one may
+    follow. Nothing fits: an empty text.
     """
-    frame = count(f"{OPENING}\n{CLOSING}")
-    lines: list[str] = []
-    ids: list[str] = []
-    spent = frame
-    for item in items:
-        text = line(item)
-        cost = count(f"{text}\n")
-        if spent + cost > max_tokens:
-            continue
-        lines.append(text)
-        ids.append(item.turn_id if isinstance(item, Turn) else item.memory_id)
-        spent += cost
-    if not lines:
+    spent = count(f"{OPENING}\n{CLOSING}")
+    chosen: list[int] = []
+    for place, entry in enumerate(lines):
+        if len(chosen) < most and spent + entry.tokens <= max_tokens:
+            chosen.append(place)
+            spent += entry.tokens
+    if not chosen:
         return Block("", [], 0)
-    return Block("\n".join((OPENING, *lines, CLOSING)), ids, spent)
+    return Block(fenced(lines[place].text for place in chosen), chosen, spent)
 
 
 def line(item: Memory | Turn) -> str:
-    """One memory in one line; it can't close the fence, nor begin a line of its own."""
+    """One memory in one line."""
     if isinstance(item, Turn):
-        when, text, name = item.at, item.text, item.turn_id
-    else:
-        when, text, name = item.valid_from, item.content, item.memory_id
+        return entry(_day(item.at), item.text, item.turn_id)
+    return entry(_day(item.valid_from), item.content, item.memory_id)
+
+
+def entry(day: str, text: str, name: str) -> str:
+    """A dated text with its id in one line; it can't close the fence, nor begin a line of its own."""
     flat = " ".join(_TAG.sub("‹", text).split())
     if len(flat) > _LONGEST_ITEM:
         flat = f"{flat[:_LONGEST_ITEM].rstrip()}…"
-    day = datetime.fromtimestamp(when, UTC).strftime("%Y-%m-%d")
     return f"- [{day}] {flat} ({name})"
+
+
+def fenced(lines: Iterable[str]) -> str:
+    """Lines as a block."""
+    return "\n".join((OPENING, *lines, CLOSING))
+
+
+def _day(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d")

