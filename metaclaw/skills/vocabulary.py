@@ -84,9 +84,9 @@ _of_thread = threading.local()
 def _stemmer() -> Any:
     """This thread's stemmer; one can't be shared among threads."""
     if not hasattr(_of_thread, "stemmer"):
-        import snowballstemmer  # type: ignore[import-untyped]
+        import Stemmer  # type: ignore[import-not-found]
 
-        _of_thread.stemmer = snowballstemmer.stemmer("english")
+        _of_thread.stemmer = Stemmer.Stemmer("english")
     return _of_thread.stemmer
 
 

@@ -131,8 +131,8 @@ _stemmers = threading.local()
 def _stemmer(language: str) -> Callable[[str], str]:
     stemmed: Callable[[str], str] | None = getattr(_stemmers, language, None)
     if stemmed is None:
-        import snowballstemmer  # type: ignore[import-untyped]
+        import Stemmer  # type: ignore[import-not-found]
 
-        stemmed = snowballstemmer.stemmer(language).stemWord
+        stemmed = Stemmer.Stemmer(language).stemWord
         setattr(_stemmers, language, stemmed)
     return stemmed
