@@ -46,8 +46,10 @@ def next_due(db: sqlite3.Connection, busy: Collection[str]) -> float | None:
 
 
 def release_all(tx: Transaction) -> None:
-    """At the start: whatever was running was cut off with its process."""
-    tx.db.execute("UPDATE jobs SET state = 'waiting', leased_until = 0 WHERE state = 'running'")
+    """At the start: whatever was running was cut off with its process, which is no failed try."""
+    tx.db.execute(
+        "UPDATE jobs SET state = 'waiting', leased_until = 0, attempts = max(attempts - 1, 0) WHERE state = 'running'"
+    )
 
 
 def finish(tx: Transaction, job: Job, added: int) -> None:
