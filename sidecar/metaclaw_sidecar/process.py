@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import importlib.util
 import logging
 import os
 import secrets
@@ -58,8 +59,16 @@ def listen_and_serve(settings: Settings, beside: Companion | None = None) -> int
         return PORT_TAKEN if error.errno == errno.EADDRINUSE else FAILED
     configure_logs(settings.log_level)
     sys.setswitchinterval(_SWITCH)
-    with listener:
-        return asyncio.run(_serve(settings, listener, beside))
+    with listener, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(_serve(settings, listener, beside))
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    if importlib.util.find_spec("uvloop") is None:  # it is not made for Windows
+        return None
+    import uvloop
+
+    return uvloop.new_event_loop
 
 
 async def _serve(settings: Settings, listener: socket.socket, beside: Companion | None) -> int:
@@ -110,7 +119,8 @@ async def _until_done(other: Awaitable[None], shut_down: Callable[[], None]) -> 
 
 def _listen(host: str, port: int, *, or_any: bool = False) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # asyncio turns Nagle's delay off only for sockets that name their protocol.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name != "nt":  # there it would let a second program take the same port
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
