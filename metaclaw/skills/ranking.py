@@ -22,7 +22,7 @@ _UNKNOWN_PAIR = 0.25  # the same for a pair of characters, of which most straddl
 # A query is as long as its weight, but never shorter than this: one common word is not a subject.
 _LEAST_MASS = 1.5
 _LENGTH_POWER = 0.5
-_RELATIVE = 0.5  # of the best match's relevance; what has less is there for a word in passing
+_RELATIVE = 0.7  # of the best match's relevance; what has less is there for a word in passing
 _MAX_TERMS = 32
 _MAX_CHARS = 6000
 

@@ -28,7 +28,9 @@ def terms(text: str) -> list[str]:
     lists = vocabulary()
     if not text.isascii() or not text.islower():
         text = _CAMEL.sub(" ", text)
-    found = [(match.lastgroup == "unspaced", match.group()) for match in _RUN.finditer(fold(text))]
+    found = [
+        (match.lastgroup == "unspaced", match.group()) for match in _RUN.finditer(lists.idioms.sub(" ", fold(text)))
+    ]
     foreign = _foreign(found, lists)
     result: list[str] = []
     for unspaced, run in found:

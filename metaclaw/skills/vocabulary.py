@@ -26,12 +26,14 @@ class Vocabulary:
     """The lists, folded the way text is folded.
 
     `phrases` are words of unspaced scripts by their first character, longest first, with the concept each stands
-    for (none: a word without a subject). `words` and `prefixes` map words of spaced scripts to concepts.
+    for (none: a word without a subject). `words` and `prefixes` map words of spaced scripts to concepts. `idioms`
+    finds turns of phrase that have no subject.
     """
 
     english_stop: frozenset[str]
     other_stop: frozenset[str]
     weak: frozenset[str]
+    idioms: re.Pattern[str]
     phrases: dict[str, tuple[tuple[str, tuple[str, ...]], ...]]
     words: dict[str, tuple[str, ...]]
     prefixes: dict[str, tuple[str, ...]]
@@ -114,6 +116,7 @@ def vocabulary() -> Vocabulary:
         english_stop=english_stop,
         other_stop=frozenset(_words(others)) - english_stop,
         weak=frozenset(stem(word) for word in _words(_text("weak.txt"))),
+        idioms=re.compile(f"\\b(?:{'|'.join(re.escape(line) for line in _lines(_text('idioms.txt')))})\\b"),
         phrases={
             first: tuple(sorted(group.items(), key=lambda item: -len(item[0]))) for first, group in phrases.items()
         },

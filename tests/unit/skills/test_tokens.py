@@ -54,3 +54,9 @@ def test_unknown_words_of_unspaced_scripts_are_pairs() -> None:
 @given(st.text(max_size=300))
 def test_any_text_has_terms_and_none_is_empty(text: str) -> None:
     assert all(term and not term.isspace() for term in terms(text))
+
+
+def test_a_turn_of_phrase_is_not_about_its_words() -> None:
+    assert "row" in terms("insert a row into the table")
+    assert "row" not in terms("Run it twenty times in a row.")
+    assert terms("By the way, what's the point?") == []
