@@ -69,8 +69,10 @@ def origin() -> Iterator[int]:
     command = [sys.executable, "-m", "benchmarks.origin", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, preexec_fn=lambda: pin(LOAD_CORE)) as process:
         assert process.stdout is not None
-        yield int(process.stdout.readline())
-        process.kill()
+        try:
+            yield int(process.stdout.readline())
+        finally:
+            process.kill()
 
 
 @contextlib.contextmanager
