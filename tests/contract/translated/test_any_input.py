@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from metaclaw.gateway.upstream.translated import LOSSES, StreamTranslator, translate_request
+from metaclaw.gateway.upstream.translated import LOSSES, StreamTranslator, Untranslatable, translate_request
 from metaclaw.gateway.upstream.translated.parts import Origin
 from tests.contract.translated.provider_streams import CHAT_SIGNED, CHAT_TEXT, STREAMS, call, chat_chunk, chat_sse
 
@@ -264,4 +264,10 @@ def test_garbage_is_read_without_a_fault_and_the_stream_ends(target: Any, source
 @settings(max_examples=40, deadline=None)
 @given(body=st.dictionaries(_FIELDS, _ODD))
 def test_odd_requests_never_crash(target: Any, source: Any, body: Json) -> None:
-    assert isinstance(translate_request(source, target, body), dict)
+    conversation = body.get("input" if source == "responses" else "messages")
+    try:
+        assert isinstance(translate_request(source, target, body), dict)
+    except Untranslatable as refused:
+        assert refused.status == 400
+        asks_for_more = any(body.get(key) for key in ("previous_response_id", "conversation", "prompt"))
+        assert not isinstance(conversation, list) or asks_for_more or "item_reference" in str(conversation)

@@ -423,6 +423,17 @@ def test_arguments_that_are_no_json_come_back_as_they_were() -> None:
     assert back["messages"][1]["tool_calls"] == [call]
 
 
+@pytest.mark.parametrize("value", [42, None, {"role": "user"}, True])
+@pytest.mark.parametrize(("source", "key"), [("chat", "messages"), ("messages", "messages"), ("responses", "input")])
+def test_a_conversation_that_is_none_is_refused_in_plain_words(source: Any, key: str, value: Any) -> None:
+    for target in {"chat", "messages", "responses"} - {source}:
+        with pytest.raises(Untranslatable, match=f"'{key}' must be a list") as refused:
+            translate_request(source, target, {"model": "m", key: value})
+        assert refused.value.status == 400
+        with pytest.raises(Untranslatable, match=f"'{key}' is missing"):
+            translate_request(source, target, {"model": "m"})
+
+
 @pytest.mark.parametrize("field", ["previous_response_id", "conversation", "prompt"])
 def test_what_was_stored_elsewhere_is_refused_in_words(field: str) -> None:
     with pytest.raises(Untranslatable, match=field) as caught:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from metaclaw.gateway.upstream.base import UpstreamError
 from metaclaw.gateway.upstream.translated.payload import Json
@@ -18,6 +18,18 @@ class Untranslatable(UpstreamError):
 
     def __init__(self, public: str) -> None:
         super().__init__(400, public)
+
+
+def conversation(body: Json, key: str, *, text: bool = False) -> list[Any] | str:
+    """The conversation of a request: a list, or a plain text where the protocol takes one.
+
+    Raises Untranslatable for anything else, which no upstream would take either.
+    """
+    value = body.get(key)
+    if isinstance(value, list) or (text and isinstance(value, str)):
+        return value
+    wanted = "a list, or a text" if text else "a list"
+    raise Untranslatable(f"'{key}' must be {wanted}" if key in body else f"'{key}' is missing: it must be {wanted}")
 
 
 @dataclass(frozen=True, slots=True)

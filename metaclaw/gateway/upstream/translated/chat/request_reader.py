@@ -17,6 +17,7 @@ from metaclaw.gateway.upstream.translated.parts import (
     ToolCall,
     ToolResult,
     Turn,
+    conversation,
     parse_data_url,
 )
 from metaclaw.gateway.upstream.translated.payload import Json, as_count, as_dict, as_dicts, as_list, as_text
@@ -47,7 +48,7 @@ def read_request(body: Json) -> Prompt:
     )
     if as_count(body.get("n")) > 1:
         LOSSES.note("chat n")
-    for message in as_dicts(body.get("messages")):
+    for message in as_dicts(conversation(body, "messages")):
         if turn := _turn(message):
             prompt.turns.append(turn)
     return prompt

@@ -17,6 +17,7 @@ from metaclaw.gateway.upstream.translated.parts import (
     ToolCall,
     ToolResult,
     Turn,
+    conversation,
 )
 from metaclaw.gateway.upstream.translated.payload import Json, as_count, as_dict, as_dicts, as_list, as_text
 from metaclaw.gateway.upstream.translated.seals import unseal
@@ -49,7 +50,7 @@ def read_request(body: Json) -> Prompt:
     )
     if system := [part for part in _parts(body.get("system")) if not _is_billing(part)]:
         prompt.turns.append(Turn("system", system))
-    for message in as_dicts(body.get("messages")):
+    for message in as_dicts(conversation(body, "messages")):
         role = message.get("role")
         if role in ("user", "assistant", "system"):
             prompt.turns.append(Turn(role, _parts(message.get("content"))))

@@ -18,6 +18,7 @@ from metaclaw.gateway.upstream.translated.parts import (
     ToolResult,
     Turn,
     Untranslatable,
+    conversation,
     parse_data_url,
 )
 from metaclaw.gateway.upstream.translated.payload import Json, as_count, as_dict, as_dicts, as_list, as_text
@@ -51,7 +52,7 @@ def read_request(body: Json) -> Prompt:
     )
     if instructions := as_text(body.get("instructions")):
         prompt.turns.append(Turn("system", [Text(instructions)]))
-    items = body.get("input")
+    items = conversation(body, "input", text=True)
     if isinstance(items, str):
         prompt.turns.append(Turn("user", [Text(items)]))
     for item in as_list(items):
