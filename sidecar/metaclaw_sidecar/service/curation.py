@@ -65,7 +65,7 @@ class Curation:
             _not_empty(stored.memory)
             return StoredMemory(stored.memory.memory_id, stored.how, as_json(stored.memory))
 
-        return await self._access.write(keep)
+        return await self._access.write_through(keep)
 
     async def page(
         self, scope_id: str, *, memory_type: str, status: str, tag: str, pinned: bool | None, session_id: str,
@@ -112,7 +112,7 @@ class Curation:
             _not_empty(new)
             return as_json(new)
 
-        return await self._access.write(alter)
+        return await self._access.write_through(alter)
 
     async def pin(self, scope_id: str, memory_id: str, pinned: bool) -> dict[str, Any]:
         """Keep a memory from fading and expiring, or no longer."""
@@ -151,7 +151,7 @@ class Curation:
             now = memories.get(tx.db, scope_id, memory_id)
             return as_json(memories.change(tx, now, f"reverted to version {version}", **earlier))
 
-        return await self._access.write(back)
+        return await self._access.write_through(back)
 
     async def judge(self, scope_id: str, memory_id: str, useful: bool) -> feedback.Verdict:
         """Note whether a recalled memory was useful."""
@@ -159,7 +159,7 @@ class Curation:
 
     async def forget(self, scope_id: str, document_id: str, *, with_history: bool) -> dict[str, Any]:
         """Delete a memory or a raw turn and every trace of it; it can't be found when this returns."""
-        receipt = await self._access.write(
+        receipt = await self._access.write_through(
             lambda tx: forgetting.forget(tx, scope_id, document_id, with_history=with_history)
         )
         return as_json(receipt)

@@ -9,10 +9,9 @@ from typing import Any
 from .. import token_count
 from ..extraction import Extractor, Model
 from ..records import Job
-from ..retrieval import Document, Retriever
+from ..retrieval import Retriever
 from ..settings import Settings
-from ..store import Corpus, Database, Transaction
-from ..store.corpus import document
+from ..store import Corpus, Database
 from ..worker import Worker
 from .access import Access
 from .curation import Curation
@@ -38,7 +37,7 @@ class Service:
         corpus = Corpus(self._database)
         self._retriever = Retriever(corpus, settings.retrieval())
         self._model = Model(settings.llm) if settings.llm.configured and settings.auto_extract else None
-        self._access = Access(self._database)
+        self._access = Access(self._database, self._retriever)
         self.follow = Follow(self._access)
         self.upkeep = Upkeep(self._access, corpus, self._retriever, settings)
         extractor = Extractor(self._model) if self._model else None
@@ -46,7 +45,7 @@ class Service:
         self.intake = Intake(self._access, self._worker, settings, self.upkeep.session_ended)
         self.recall = Recall(self._access, self._retriever, settings)
         self.curation = Curation(self._access)
-        self._database.on_commit = self._committed
+        self._access.on_events(self.follow.told)
 
     async def start(self) -> None:
         """Take up the work that was left, and load what the first recall needs in the background."""
@@ -100,19 +99,10 @@ class Service:
     def _job_ended(self, job: Job) -> None:
         self.upkeep.job_ended(job)
 
-    def _committed(self, tx: Transaction) -> None:
-        """In the store's writer thread: the index follows before the writer's caller hears that it is done."""
-        if tx.told:
-            self.follow.told()
-        for scope_id in {scope_id for scope_id, _ in tx.touched}:
-            ids = [name for scope, name in tx.touched if scope == scope_id]
-            now: list[Document] = [found for name in ids if (found := document(tx.db, scope_id, name)) is not None]
-            self._retriever.changed(scope_id, now, ids)
-
     def _close(self) -> None:
         self.recall.close()
-        self._retriever.close()
         self._access.close()
+        self._retriever.close()
         self._database.close()
 
 

@@ -71,11 +71,12 @@ class Upkeep:
 
     async def undo(self, scope_id: str, run_id: str) -> int:
         """Take a consolidation back; returns how many memories it put back. Raises NotFound."""
-        return await self._access.write(lambda tx: undo(tx, scope_id, run_id))
+        return await self._access.write_through(lambda tx: undo(tx, scope_id, run_id))
 
     async def delete_scope(self, scope_id: str) -> dict[str, Any]:
         """Delete everything of a scope; nothing can be found when this returns."""
         receipt = await self._access.run_long(lambda: forgetting.delete_scope(self._access.database, scope_id))
+        await self._access.indexed()
         await self._access.run_long(lambda: self._retriever.forget(scope_id))
         return as_json(receipt)
 

@@ -11,7 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -21,6 +21,7 @@ from . import schema
 
 T = TypeVar("T")
 _GROUP = 256
+_CHECKPOINT_EVERY = 100  # commits; the log then holds some MiB
 _CHECKPOINT_TRIES = 40
 _log = logging.getLogger(__name__)
 
@@ -82,6 +83,8 @@ class Database:
             raise StoreError(f"{path} can't be opened ({error})") from error
         for suffix in ("", "-wal", "-shm"):
             close_to_others(path.with_name(path.name + suffix))
+        self._commits = 0
+        self._keeper = ThreadPoolExecutor(1, "store-checkpoint")
         self._queue: queue.SimpleQueue[_Item[Any] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._write_on, name="store-writer", daemon=True)
         self._thread.start()
@@ -122,6 +125,7 @@ class Database:
             self._closed = True
             self._queue.put(None)
         self._thread.join()
+        self._keeper.shutdown(wait=True)
         for db in (*self._readers, self._writing):
             with contextlib.suppress(sqlite3.Error):
                 db.close()
@@ -131,7 +135,7 @@ class Database:
         db.row_factory = sqlite3.Row
         for pragma in (
             "journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "secure_delete = ON",
-            "temp_store = MEMORY", "cache_size = -8000",
+            "temp_store = MEMORY", "cache_size = -8000", "wal_autocheckpoint = 0",
         ):  # fmt: skip
             db.execute(f"PRAGMA {pragma}")
         return db
@@ -174,6 +178,9 @@ class Database:
             return
         if tx.erased:
             self._wipe_log()
+        self._commits += 1
+        if self._commits % _CHECKPOINT_EVERY == 0:
+            self._keeper.submit(self._checkpoint)
         try:
             self.on_commit(tx)
         except Exception:  # what is written is written; the index catches up when it is rebuilt
@@ -196,6 +203,14 @@ class Database:
             return _FAILED
         tx.db.execute("RELEASE item")
         return result
+
+    def _checkpoint(self) -> None:
+        """Fold the write-ahead log into the file, beside the writer: a commit never waits for that."""
+        try:
+            with contextlib.closing(self._connect()) as db:
+                db.execute("PRAGMA wal_checkpoint(PASSIVE)")
+        except sqlite3.Error as error:
+            _log.warning("the write-ahead log grows: %s", error)
 
     def _wipe_log(self) -> None:
         """Deleted text may still stand in the write-ahead log: fold it into the file and cut it off."""
