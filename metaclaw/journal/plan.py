@@ -39,6 +39,7 @@ class Known:
     sessions: dict[str, SessionState] = field(default_factory=dict)
     turns: dict[tuple[str, bytes], Row] = field(default_factory=dict)
     newest: dict[str, int] = field(default_factory=dict)  # session -> id of its newest turn, where feedback needs it
+    latest: dict[str, Row] = field(default_factory=dict)  # session -> its newest turn, where that may be left behind
 
 
 def clean(text: str) -> str:
@@ -78,6 +79,7 @@ class Plan:
         self._sessions = known.sessions
         self._turns = known.turns
         self._newest = known.newest
+        self._latest = known.latest
         self._fresh: list[Row] = []
         self._touched: dict[int, Row] = {}
         self.messages: list[Row] = []
@@ -168,19 +170,33 @@ class Plan:
         key = (call.session.id, call.turn_key)
         turn = self._turns.get(key)
         if turn is None:
+            self._leave(call.session.id, call.started_at)
             self.turn += 1
             session.turns += 1
             turn = self._turns[key] = _turn_row(call, self.turn, session.turns)
             self._fresh.append(turn)
             self._newest[call.session.id] = self.turn
+            self._latest[call.session.id] = turn
         elif turn["id"] <= self._known_turn:
             self._touched[turn["id"]] = turn
         return turn
+
+    def _leave(self, session_id: str, at: float) -> None:
+        """The session goes on, or ends, without an end of its newest turn: readers hear of that turn all the same."""
+        turn = self._latest.get(session_id)
+        if turn is None or turn["reported"] or turn["status"] not in ("open", "aborted"):
+            return
+        turn["status"] = turn["reported"] = "aborted"
+        turn["finished_at"] = turn["finished_at"] or at
+        if turn["id"] <= self._known_turn:
+            self._touched[turn["id"]] = turn
+        self._event("turn", session_id, turn["id"], at, {"status": "aborted", "number": turn["number"]})
 
     def _end(self, item: SessionEnd) -> None:
         state = self._sessions.get(item.session_id)
         if state is None or state.ended_at is not None:
             return
+        self._leave(item.session_id, item.at)
         state.ended_at, state.end_reason, state.ended_here = item.at, clean(item.reason), True
         self._event("session_ended", item.session_id, None, item.at, {"reason": item.reason, "turns": state.turns})
 
@@ -204,9 +220,9 @@ class Plan:
 
 
 def _must_report(turn: Row) -> bool:
-    """Readers hear of a turn once when it is done, and once more if it failed at first and then came out well."""
+    """Readers hear of a turn once when it is done, and once more if it came out well after all."""
     status, reported = turn["status"], turn["reported"]
-    return status in ("ok", "error") and (not reported or (reported == "error" and status == "ok"))
+    return status in ("ok", "error") and (not reported or (reported != "ok" and status == "ok"))
 
 
 def _extend(turn: Row, call: Call, end: float) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from .plan import Known, Plan, Row, SessionState
-from .records import Call, Feedback, Item
+from .records import Call, Feedback, Item, SessionEnd
 from .schema import calls, cursors, events, injections, messages, numbering, sessions, turns
 
 _WIDTHS = (1, 4, 16, 64, 256)
@@ -124,9 +124,13 @@ class Statements:
             if isinstance(item, Call) and item.kind == "main" and item.session.id in known.sessions
         }
         for session_id, key, *values in self._found(cursor, _TURN_STATE, (turns.c.session_id, turns.c.key), list(keys)):
-            row: Row = dict(zip(_TURN_NAMES, values, strict=True))
-            row["row"] = row["id"]
-            known.turns[session_id, key] = row
+            known.turns[session_id, key] = _known_turn(values)
+        ended = {item.session_id for item in items if isinstance(item, SessionEnd)} & known.sessions.keys()
+        left = {id for id, key in keys if (id, key) not in known.turns} | ended
+        places = [(id, known.sessions[id].turns) for id in left]
+        columns = (turns.c.session_id, turns.c.number)
+        for session_id, key, *values in self._found(cursor, _TURN_STATE, columns, places):
+            known.latest[session_id] = known.turns.setdefault((session_id, key), _known_turn(values))
         asked = {item.session_id for item in items if isinstance(item, Feedback) and item.turn_id is None}
         for id in asked & known.sessions.keys():
             known.newest[id] = cursor.execute(self._newest, {"id": id}).fetchone()[0]
@@ -144,12 +148,18 @@ class Statements:
             yield from cursor.execute(self._lookup(columns, by, width), values).fetchall()
 
     def _lookup(self, columns: tuple[sa.Column[Any], ...], by: tuple[sa.Column[Any], ...], width: int) -> str:
-        name = by[0].table.name, width
+        name = by[-1].name, width
         if name not in self._lookups:
             keys = [[c == sa.bindparam(f"p{i}_{j}") for j, c in enumerate(by)] for i in range(width)]
             # Spelled with OR: SQLite would answer an IN of tuples by reading the whole table.
             self._lookups[name] = self._compiled(sa.select(*columns).where(sa.or_(*(sa.and_(*key) for key in keys))))
         return self._lookups[name]
+
+
+def _known_turn(values: Sequence[Any]) -> Row:
+    row: Row = dict(zip(_TURN_NAMES, values, strict=True))
+    row["row"] = row["id"]
+    return row
 
 
 def _insert_of(database: str) -> Any:

@@ -103,6 +103,35 @@ def test_a_turn_that_the_client_left_is_aborted_and_not_told(journal: Journal) -
     assert [kind for kind, _ in told(journal)] == ["session_started"]
 
 
+@pytest.mark.parametrize("together", [True, False])
+@pytest.mark.parametrize("how", ["a tool loop without an end", "the client left"])
+def test_a_turn_that_is_left_behind_is_told_when_the_session_goes_on(
+    journal: Journal, how: str, together: bool
+) -> None:
+    talk = Talk()
+    ending = {"final": False, "finish_reason": "tool_calls"} if how.startswith("a tool") else {"status": "aborted"}
+    items = [talk.exchange("Look it up", **ending), talk.exchange("Never mind")]
+    for group in [items] if together else [[item] for item in items]:
+        write(journal, *group)
+    turns = [payload for kind, payload in told(journal) if kind == "turn"]
+    assert turns == [{"status": "aborted", "number": 1}, {"status": "ok", "number": 2}]
+    first, second = journal.turns("talk", limit=10)
+    assert (first.status, second.status) == ("aborted", "ok") and first.finished_at is not None
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_turn_that_is_left_behind_is_told_ahead_of_the_end_of_its_session(journal: Journal, together: bool) -> None:
+    talk = Talk()
+    items = [talk.exchange("Look it up", final=False), SessionEnd("talk", "idle", START + 99)]
+    for group in [items] if together else [[item] for item in items]:
+        write(journal, *group)
+    kinds = [kind for kind, _ in told(journal)]
+    assert kinds == ["session_started", "turn", "session_ended"]
+    write(journal, talk.call(("tool", "found"), ("assistant", "There."), new_turn=False))
+    turns = [payload["status"] for kind, payload in told(journal) if kind == "turn"]
+    assert turns == ["aborted", "ok"]
+
+
 def test_the_same_key_in_another_session_is_another_turn(journal: Journal) -> None:
     key = digest("same")
     write(journal, Talk("a").exchange("x", turn_key=key), Talk("b").exchange("x", turn_key=key))
