@@ -24,6 +24,7 @@ ROUTES = (
     "POST /v1/embeddings",
     "POST /v1/completions",
     "GET /v1/models",
+    "GET /v1/models/{id}",
     "GET /v1/sessions",
     "GET /healthz",
     "GET /readyz",
@@ -62,6 +63,13 @@ def _add_general(app: FastAPI, services: Services) -> None:
     @app.get("/v1/models")
     async def models() -> dict[str, Any]:
         return {"object": "list", "data": await services.models()}
+
+    @app.get("/v1/models/{model_id:path}")
+    async def model(model_id: str) -> dict[str, Any]:
+        found = next((entry for entry in await services.models() if entry["id"] == model_id), None)
+        if found is None:
+            raise HTTPException(404, f"no model {model_id!r} here: GET /v1/models lists them")
+        return found
 
 
 def _add_sessions(app: FastAPI, services: Services) -> None:

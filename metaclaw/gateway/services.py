@@ -187,7 +187,9 @@ class Services:
 
         try:
             return [(model.id, model.context_window) for model in await list_models(self.settings.llm, timeout=3.0)]
-        except ModelInfoError:
+        except ModelInfoError as error:
+            self.metrics.count("models_failed")
+            _log.warning("the upstream's model list could not be read: %s", error)
             return []
 
     async def _context_window(self) -> int:

@@ -71,6 +71,21 @@ def test_an_unknown_route_is_a_json_404_that_names_what_there_is(gateway: Any) -
     assert one.client.head("/").status_code == 200
 
 
+def test_one_model_is_shown_by_its_id_whatever_is_in_the_id(gateway: Any) -> None:
+    one = gateway(llm={"model_id": "vendor/model:1"})
+    (listed,) = one.client.get("/v1/models").json()["data"]
+    assert one.client.get("/v1/models/vendor/model:1").json() == listed
+    missing = one.client.get("/v1/models/other")
+    assert missing.status_code == 404 and "GET /v1/models" in missing.json()["error"]["message"]
+
+
+def test_a_model_list_that_can_not_be_read_is_counted_and_logged(gateway: Any, caplog: Any) -> None:
+    one = gateway(llm={"model_id": "", "api_base": "http://127.0.0.1:9"})
+    assert [entry["id"] for entry in one.client.get("/v1/models").json()["data"]] == ["metaclaw"]
+    assert one.services.metrics.snapshot()["models_failed"] == 1
+    assert "model list could not be read" in caplog.text
+
+
 def test_administration_wants_the_run_token(gateway: Any) -> None:
     one = gateway()
     assert one.client.get("/v1/admin/status").status_code == 403
