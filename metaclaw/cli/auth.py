@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from metaclaw.cli.config import say_restart
 from metaclaw.cli.output import JsonFlag, fail, note, read_secret, say, show
 from metaclaw.config import Secrets, load
 from metaclaw.config.problems import nearest
@@ -23,6 +24,7 @@ def paste_token(
     where = Secrets().set(f"{provider}:token", read_secret(f"Token for {provider}"))
     say(f"{provider}:token is set (kept in the {where})")
     _hint(provider, "oauth_token", "llm.oauth_token")
+    say_restart()
 
 
 @app.command("paste-key")
@@ -38,6 +40,7 @@ def paste_key(provider: str = typer.Option(metavar="NAME", help="The provider, s
         secrets.delete("llm.api_key")
         note("it takes the place of the stored llm.api_key, which is removed")
     _hint(provider, "api_key", "llm.api_key")
+    say_restart()
 
 
 @app.command()
@@ -61,6 +64,7 @@ def remove(id: str = typer.Argument(metavar="ID", help="An id from `auth status`
     secrets = Secrets()
     if secrets.delete(id):
         say(f"{id} is removed")
+        say_restart()
         return
     loaded = load(read_secrets=False)
     if id in loaded.variables:

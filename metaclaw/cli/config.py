@@ -148,7 +148,13 @@ def _say_what_counts(key: Key, *, changed: bool) -> None:
         return
     if loaded.origins[key.name] == "environment":
         note(f"note: {loaded.variables[key.name]} is set in the environment and wins")
-    if changed and (home() / "run" / "gateway.json").exists():
+    if changed:
+        say_restart()
+
+
+def say_restart() -> None:
+    """A note that a running gateway still has the old value."""
+    if (home() / "run" / "gateway.json").exists():
         note("note: a running gateway takes this up after `metaclaw restart`")
 
 

@@ -48,8 +48,13 @@ def console() -> Console:
     return Console(width=width, highlight=False, soft_wrap=False)
 
 
-def show(data: Any, *, as_json: bool, columns: Sequence[str] = (), empty: str = "Nothing yet.") -> None:
-    """Print a list of records as a table, one record as `name: value` lines, or either as JSON."""
+def show(
+    data: Any, *, as_json: bool, columns: Sequence[str] = (), empty: str = "Nothing yet.", one_line: bool = False
+) -> None:
+    """Print a list of records as a table, one record as `name: value` lines, or either as JSON.
+
+    `one_line` cuts the last column of a table where the line ends.
+    """
     if as_json:
         say(json.dumps(plain(data), indent=2, ensure_ascii=False))
         return
@@ -59,19 +64,21 @@ def show(data: Any, *, as_json: bool, columns: Sequence[str] = (), empty: str = 
         for name, item in value.items():
             say(f"{name + ':':<{width}} {cell(item)}".rstrip())
     elif value:
-        table(columns or list(value[0]), [[item.get(name) for name in columns or item] for item in value])
+        table(columns or list(value[0]), [[item.get(name) for name in columns or item] for item in value], one_line)
     else:
         note(empty)
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print a table without frames; long cells fold."""
+def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], one_line: bool = False) -> None:
+    """Print a table without frames; long cells fold, or with `one_line` the last one is cut."""
     from rich.table import Table
     from rich.text import Text
 
     view = Table(box=None, pad_edge=False, header_style="bold")
     for name in columns:
-        view.add_column(name.replace("_", " "), overflow="fold")
+        cut = one_line and name == columns[-1]
+        # The other columns of such a table are short, and wrapped they would be no table.
+        view.add_column(name.replace("_", " "), overflow="ellipsis" if cut else "fold", no_wrap=one_line)
     for row in rows:
         view.add_row(*(Text(cell(item)) for item in row))
     screen = console()
@@ -93,6 +100,11 @@ def cell(value: Any) -> str:
     if isinstance(value, list | dict):
         value = json.dumps(value, ensure_ascii=False) if not _flat(value) else ", ".join(str(item) for item in value)
     return "".join(char if char.isprintable() else " " for char in str(value))
+
+
+def counted(number: int, thing: str) -> str:
+    """`1 file`, `2 files`."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
 def _flat(value: Any) -> bool:

@@ -20,7 +20,7 @@ _LONGEST = 60
 _ALL = 1_000_000
 
 app = typer.Typer(no_args_is_help=True, help="Read conversations; end one.")
-Id = typer.Argument(metavar="ID", help="A session's id, from `sessions list`.")
+Id = typer.Argument(metavar="ID", help="A session's id, from `sessions list`; its beginning is enough.")
 
 
 @app.command("list")
@@ -62,7 +62,7 @@ def show_one(id: str = Id, json: bool = JsonFlag) -> None:
     """Show a conversation: what was said, and what was recalled."""
     with open_journal() as journal:
         session = _known(journal, id)
-        found = journal.turns(id, limit=_ALL) if journal else []
+        found = journal.turns(session.id, limit=_ALL) if journal else []
     if json:
         show({**_session(session), "conversation": [plain(turn) for turn in found]}, as_json=True)
         return
@@ -89,8 +89,8 @@ def turns(
 ) -> None:
     """List the turns of a conversation."""
     with open_journal() as journal:
-        _known(journal, id)
-        found = journal.turns(id, limit=limit, after=after) if journal else []
+        session = _known(journal, id)
+        found = journal.turns(session.id, limit=limit, after=after) if journal else []
     if json:
         show(found, as_json=True)
         return
@@ -119,6 +119,7 @@ def close(id: str = Id, json: bool = JsonFlag) -> None:
 
     with open_journal() as journal:
         session = _known(journal, id)
+        id = session.id
         already = session.ended_at is not None
         if not already:
             found = observe(any_gateway(home()))
@@ -176,9 +177,14 @@ def open_journal() -> Iterator[Journal | None]:
 
 
 def _known(journal: Journal | None, id: str) -> Session:
-    return (journal.session(id) if journal else None) or fail(
-        f"there is no session {id!r}; `metaclaw sessions list` shows them"
-    )
+    """The session of this id, or the one whose id begins so."""
+    exact = journal.session(id) if journal else None
+    found = [exact] if exact else journal.sessions_from(id) if journal and id else []
+    if len(found) == 1:
+        return found[0]
+    if found:
+        fail(f"{id!r} begins the ids of several sessions: {', '.join(session.id for session in found)}")
+    return fail(f"there is no session {id!r}; `metaclaw sessions list` shows them")
 
 
 def _session(session: Session) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from metaclaw.cli.output import JsonFlag, fail, note, passage, say, show
+from metaclaw.cli.output import JsonFlag, counted, fail, note, passage, say, show
 
 if TYPE_CHECKING:
     from metaclaw.skills import Document, Library, Skill
@@ -35,7 +35,7 @@ def list_(json: bool = JsonFlag) -> None:
         found = [_summary(skill) for skill in library.skills()]
         for problem in library.problems:
             note(f"{problem.path}: {problem.what}{'; skipped' if problem.skipped else ''}")
-    show(found, as_json=json, empty="No skills.")
+    show(found, as_json=json, empty="No skills.", one_line=True)
 
 
 @app.command("show")
@@ -292,7 +292,7 @@ def _edited(document: Document) -> Document | None:
 
 
 def _accepted(package: Package, accept: list[str], yes: bool) -> bool:
-    say(f"{package.name}: {len(package.files)} files, content {package.digest[:16]}")
+    say(f"{package.name}: {counted(len(package.files), 'file')}, content {package.digest[:16]}")
     for finding in package.findings:
         say(f"  {passage(str(finding))}")
     if any(len(mark) >= 8 and package.digest.startswith(mark) for mark in accept):

@@ -23,6 +23,7 @@ from metaclaw_adapters.files import private_dir, write_atomic
 
 PORT_TAKEN, BAD_CONFIG = 3, 4
 _DRAIN_SECONDS = 30
+_log = logging.getLogger("metaclaw.gateway")  # as a program this module has no name of its own
 
 
 def main() -> int:
@@ -58,7 +59,7 @@ def _run(loaded: Loaded, run_file: Path) -> int:
         return PORT_TAKEN if error.errno == errno.EADDRINUSE else 1
     logs.configure(loaded.settings.log, home(), secrets=loaded.secret_values())
     for warning in loaded.warnings:
-        logging.getLogger(__name__).warning("%s", warning)
+        _log.warning("%s", warning)
     try:
         return _serve(loaded, run_file, listener)
     finally:
@@ -104,7 +105,7 @@ def _serve(loaded: Loaded, run_file: Path, listener: socket.socket) -> int:
         "version": __version__,
     }
     write_atomic(run_file, json.dumps(facts).encode(), mode=0o600)
-    logging.getLogger(__name__).info("listening on %s:%s, mode %s", proxy.host, proxy.port, loaded.settings.mode)
+    _log.info("listening on %s:%s, mode %s", proxy.host, proxy.port, loaded.settings.mode)
     server.run(sockets=[listener])
     return 0 if server.started else 1
 

@@ -118,6 +118,7 @@ class Services:
             max_tokens=settings.max_context_tokens,
             commit_wait=settings.journal.commit_wait_ms / 1000,
             end_session=self.end_session,
+            answered=self._answered,
             clock=self.clock,
         )
         self.other_calls = OtherCalls(self.dispatcher, self.sessions, recall, self.metrics, settings.memory.scope)
@@ -302,6 +303,13 @@ class Services:
             except Exception:
                 self.metrics.count("sweep_failed")
                 _log.exception("idle sessions could not be ended")
+
+    def _answered(self, upstream: str, status: int) -> None:
+        """Remember while the key is refused, so that `metaclaw status` says it."""
+        if status in (401, 403) and self.settings.llm.auth_method != "passthrough":
+            self.problems["model"] = f"{upstream} refused the key ({status}): set another with `metaclaw setup`"
+        elif status < 400:
+            self.problems.pop("model", None)
 
     def _not_written(self, error: BaseException) -> None:
         self.metrics.count("journal_failed")

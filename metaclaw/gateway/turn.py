@@ -54,6 +54,7 @@ class Turns:
         commit_wait: float,
         max_tokens: int,
         end_session: Callable[[str, str], Future[None]],
+        answered: Callable[[str, int], None],
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._dispatcher = dispatcher
@@ -66,6 +67,7 @@ class Turns:
         self._commit_wait = commit_wait
         self._max_tokens = max_tokens
         self._end_session = end_session
+        self._answered = answered
         self._clock = clock
 
     async def handle(self, scope: Scope, receive: Receive, send: Send, dialect: Dialect, body: bytes) -> None:
@@ -191,6 +193,7 @@ class Turns:
             kind = dict(answer.headers).get("content-type", "")
             capture.stream = kind.startswith("text/event-stream")
             capture.encoding = dict(answer.headers).get("content-encoding", "")
+            self._answered(answer.upstream, answer.status)
             if answer.status >= 400:
                 _log.warning("%s answered a model call with %d", answer.upstream, answer.status)
             started = True

@@ -73,6 +73,10 @@ class Journal:
         """A session by its id."""
         return self._read(reads.one_session, id)
 
+    def sessions_from(self, prefix: str, *, limit: int = 10) -> list[Session]:
+        """The newest sessions whose ids begin with `prefix`."""
+        return self._read(reads.sessions_from, prefix, limit)
+
     def idle_sessions(self, before: float, *, limit: int = 1000) -> list[Session]:
         """Sessions that have not ended and had no call since `before`, the longest idle first."""
         return self._read(reads.idle_sessions, before, limit)

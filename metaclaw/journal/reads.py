@@ -35,6 +35,13 @@ def one_session(connection: sa.Connection, id: str) -> Session | None:
     return next(iter(_sessions(connection, _SESSION.where(sessions.c.id == id))), None)
 
 
+def sessions_from(connection: sa.Connection, prefix: str, limit: int) -> list[Session]:
+    """The newest sessions whose ids begin so."""
+    c = sessions.c
+    query = _SESSION.where(c.id.startswith(prefix, autoescape=True)).order_by(c.last_at.desc()).limit(limit)
+    return [session for session in _sessions(connection, query) if session.id.startswith(prefix)]
+
+
 def idle_sessions(connection: sa.Connection, before: float, limit: int) -> list[Session]:
     """Sessions that have not ended and had no call since `before`, the longest idle first."""
     c = sessions.c

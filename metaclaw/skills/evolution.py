@@ -181,10 +181,9 @@ class Evolver:
     def _change(self, session: Transcript, verdict: Accepted, model: str, entry: Entry) -> Change:
         quotes = [" ".join(quote.text.split())[:_QUOTE] for quote in verdict.proposal.quotes if quote.text.strip()]
         cited = {quote.turn for quote in verdict.proposal.quotes}
-        turn_ids = [str(exchange.turn_id) for exchange in session.exchanges if exchange.number in cited]
         provenance = {
             "metaclaw-session": session.session_id,
-            "metaclaw-turns": " ".join(turn_ids),
+            "metaclaw-turns": " ".join(str(number) for number in sorted(cited)),
             "metaclaw-model": model,
             "metaclaw-learned-at": datetime.fromtimestamp(self._now(), UTC).isoformat(timespec="seconds"),
             "metaclaw-quotes": " | ".join(quotes),

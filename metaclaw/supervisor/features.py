@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from metaclaw.config import expand
 from metaclaw.config.models import Llm, Settings
 from metaclaw.providers import missing
 
@@ -67,7 +68,8 @@ def training_credentials(settings: Settings) -> bool:
 def _skills(settings: Settings) -> Feature:
     if not settings.skills.enabled:
         return Feature("skills", False, "skills.enabled is false")
-    return Feature("skills", True, f"at most {settings.skills.max_tokens} tokens a turn, from {settings.skills.dir}")
+    folder = expand(settings.skills.dir)
+    return Feature("skills", True, f"at most {settings.skills.max_tokens} tokens a turn, built-in ones and {folder}")
 
 
 def _learning(settings: Settings) -> Feature:

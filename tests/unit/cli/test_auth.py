@@ -72,3 +72,12 @@ def test_status_lists_and_remove_forgets(metaclaw: Metaclaw, state: Path, monkey
     assert "unset METACLAW_RL_API_KEY" in metaclaw("auth", "remove", "rl.api_key").err
     ran = metaclaw("auth", "remove", "kimi:key")
     assert (ran.code, ran.err) == (1, "metaclaw: nothing is stored as kimi:key; stored: nothing\n")
+
+
+def test_a_running_gateway_is_said_to_need_a_restart(metaclaw: Metaclaw, state: Path) -> None:
+    assert "restart" not in metaclaw("auth", "paste-key", "--provider", "kimi", stdin="sk-one").err
+    (state / "run").mkdir(mode=0o700)
+    (state / "run" / "gateway.json").write_text("{}", encoding="utf-8")
+    for command in (("paste-key", "--provider", "kimi"), ("paste-token", "--provider", "anthropic")):
+        assert "metaclaw restart" in metaclaw("auth", *command, stdin="sk-two").err
+    assert "metaclaw restart" in metaclaw("auth", "remove", "kimi:key").err

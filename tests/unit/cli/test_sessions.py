@@ -93,6 +93,18 @@ def test_close_ends_a_conversation_once(metaclaw: Metaclaw, journal: Path) -> No
     assert [row["id"] for row in json.loads(metaclaw("sessions", "list", "--open", "--json").out)] == ["second"]
 
 
+def test_the_beginning_of_an_id_is_enough(metaclaw: Metaclaw, journal: Path) -> None:
+    assert "session: first" in " ".join(metaclaw("sessions", "show", "fi").out.split())
+    assert len(metaclaw("sessions", "turns", "sec").out.splitlines()) == 3
+    assert metaclaw("sessions", "close", "f").out == "first is ended\n"
+    opened = Journal.open(sqlite_url(journal))
+    opened.append(Call(session=Session(id="fifth", started_at=1.0), kind="main", turn_key=b"k")).result(10)
+    opened.close()
+    ran = metaclaw("sessions", "show", "fi")
+    assert ran.code == 1 and "first" in ran.err and "fifth" in ran.err
+    assert metaclaw("sessions", "show", "f%").code == 1
+
+
 @pytest.mark.parametrize("command", ["show", "turns", "close"])
 def test_an_unknown_conversation_is_one_line(command: str, metaclaw: Metaclaw, journal: Path) -> None:
     ran = metaclaw("sessions", command, "third")

@@ -34,6 +34,14 @@ def test_a_skill_is_added_listed_shown_and_found(added: Metaclaw) -> None:
     assert "Begin the name" in added("skills", "show", "dated-exports").out
 
 
+def test_the_list_has_one_line_for_each_skill_on_a_narrow_screen(
+    added: Metaclaw, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = added("skills", "list").out.splitlines()
+    assert len(lines) == 1 + len(names(added)) and max(map(len, lines)) <= 80
+
+
 def test_what_is_wrong_is_said_in_one_line(added: Metaclaw) -> None:
     for arguments, words in (
         (("skills", "show", "no-such"), "skills list"),

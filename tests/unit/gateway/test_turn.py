@@ -318,3 +318,22 @@ def test_without_a_model_the_gateway_says_what_is_missing(gateway: Any) -> None:
     reply = gateway(llm={"provider": "openai", "api_base": "", "api_key": ""}).chat([user("hi")])
     assert reply.status_code == 503
     assert "metaclaw setup" in reply.json()["error"]["message"]
+
+
+def test_a_refused_key_is_shown_until_it_is_taken(gateway: Any) -> None:
+    one = gateway()
+    admin = {"x-metaclaw-token": "run-token"}
+    one.chat([user("HTTP:401")])
+    problems = one.client.get("/v1/admin/status", headers=admin).json()["problems"]
+    assert "refused the key (401)" in problems["model"] and "metaclaw setup" in problems["model"]
+    one.chat([user("HTTP:500")])
+    assert "model" in one.client.get("/v1/admin/status", headers=admin).json()["problems"]
+    one.chat([user("hello")])
+    assert one.client.get("/v1/admin/status", headers=admin).json()["problems"] == {}
+
+
+def test_a_clients_own_refused_key_is_its_own_affair(gateway: Any) -> None:
+    one = gateway(llm={"auth_method": "passthrough", "model_id": ""})
+    assert one.chat([user("HTTP:401")]).status_code == 401
+    admin = {"x-metaclaw-token": "run-token"}
+    assert one.client.get("/v1/admin/status", headers=admin).json()["problems"] == {}

@@ -120,7 +120,7 @@ async def test_an_ended_session_becomes_a_skill_with_its_origin(library: Library
     skill = library.get("dated-export-names")
     assert skill.source == "learned" and skill.enabled
     assert skill.metadata["metaclaw-session"] == "s1" and skill.metadata["metaclaw-model"] == "writer-1"
-    assert skill.metadata["metaclaw-turns"] == str(journal.turns("s1", limit=1)[0].id)
+    assert skill.metadata["metaclaw-turns"] == str(journal.turns("s1", limit=1)[0].number)
     assert "date first" in skill.metadata["metaclaw-quotes"]
     version = library.versions("dated-export-names")[0]
     assert version.author == "MetaClaw" and "Session: s1" in version.message
