@@ -222,14 +222,18 @@ def _edits(installation: Installation, endpoint: Endpoint) -> tuple[Edit, ...]:
 
 
 def _block(config: Json, model: config_of.ModelInUse, model_id: str, endpoint: Endpoint) -> dict[str, Json]:
-    known = config_of.declared(config, model, model_id)
+    known = declared = config_of.declared(config, model, model_id)
     ours = get(config, (*BLOCK, "models"))
     if not known and isinstance(ours, list) and ours and get(ours[0], ("id",)) == model_id:
         known = dict(ours[0])
     entry: dict[str, Json] = {"id": model_id, "name": model_id, "reasoning": False, "input": ["text", "image"]}
     entry |= {"contextWindow": _CONTEXT, "maxTokens": _MAX_TOKENS}
     entry |= {key: known[key] for key in _KEPT if key in known}
-    told = {"name": endpoint.model_name, "contextWindow": endpoint.context_window, "maxTokens": endpoint.max_tokens}
+    window = endpoint.context_window
+    wanted = declared.get("contextWindow")
+    if isinstance(wanted, int) and 0 < wanted < window:
+        window = wanted  # a smaller one is the user's choice; a larger one than the model has would only fail
+    told = {"name": endpoint.model_name, "contextWindow": window, "maxTokens": endpoint.max_tokens}
     entry |= {key: value for key, value in told.items() if value}
     if endpoint.input:
         entry["input"] = list(endpoint.input)

@@ -120,6 +120,8 @@ def test_the_model_keeps_its_identity_and_what_the_user_declared_of_it(person: P
     assert made["compat"]["supportsStore"] is False
     made = model(after(person, Endpoint("http://127.0.0.1:30000", context_window=64_000)))
     assert made["contextWindow"] == 64_000
+    made = model(after(person, Endpoint("http://127.0.0.1:30000", context_window=1_000_000)))
+    assert made["contextWindow"] == 200_000
 
 
 def test_an_alias_is_resolved_to_the_model_it_stands_for(person: Person) -> None:
