@@ -100,13 +100,10 @@ async def _serve(settings: Settings, listener: socket.socket, beside: Companion 
         signal.signal(number, lambda *_: shut_down())
     with announced(settings.run_dir, Run(os.getpid(), settings.host, port, token, time.time(), __version__)):
         _log.info("memory of %s on %s:%s, extraction: %s", settings.memory_dir, settings.host, port, service.extraction)
-        serving = asyncio.create_task(server.serve(sockets=[listener]))
-        if beside is not None:
-            other = asyncio.create_task(_until_done(beside(service), shut_down))
-        await serving
-        if beside is not None:
-            other.cancel()
-            await asyncio.gather(other, return_exceptions=True)
+        other = asyncio.create_task(_until_done(beside(service), shut_down)) if beside else None
+        await server.serve(sockets=[listener])
+    if other is not None and not other.done():
+        os._exit(STOPPED)  # told to stop while a thread waits for our standard input: nothing else ends that wait
     return STOPPED if server.started else FAILED
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from tests.conftest import unused_port
 from tests.e2e.memory_service import MemoryService
+from tests.e2e.waiting import until
 
 pytest.importorskip("numpy")
 mcp = pytest.importorskip("mcp")
@@ -52,6 +54,16 @@ async def test_alone_it_is_the_service_and_a_second_client_works_through_the_fir
         assert await call(first, "memory_search", query="what is the boat called") == "Nothing found."
         status = json.loads(await call(first, "memory_status"))
         assert (status["scope_id"], status["active"], status["search"]) == ("default", 0, "lexical")
+    assert not (service.folder / "run" / "sidecar.json").exists()
+
+
+def test_told_to_stop_it_ends_though_its_input_is_open(service: MemoryService) -> None:
+    command = [sys.executable, "-m", "metaclaw_sidecar", "mcp"]
+    process = subprocess.Popen(command, env=service.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    until(lambda: (service.folder / "run" / "sidecar.json").exists(), "the run file")
+    until(lambda: service.get("/health"), "the service to answer")
+    process.terminate()
+    assert process.wait(30) == 0
     assert not (service.folder / "run" / "sidecar.json").exists()
 
 
