@@ -76,6 +76,8 @@ class Settings(BaseModel):
     embedder_key: SecretStr = SecretStr("")
     store: Literal["chroma", "chroma-server", "qdrant", "pgvector"] = "chroma"
     store_options: dict[str, Any] = Field(default_factory=dict)
+    exact_limit: int = Field(default=150_000, ge=0)
+    deadline_ms: int = Field(default=120, ge=1)
 
     @field_validator("mode", "log_level", mode="before")
     @classmethod
@@ -102,7 +104,8 @@ class Settings(BaseModel):
         return RetrievalSettings(
             directory=self.memory_dir / "index", embedder=self.embedder, embedder_url=self.embedder_url,
             embedder_key=self.embedder_key.get_secret_value(), store=self.store, store_options=self.store_options,
-            min_score=self.min_score, recall_score=self.recall_score,
+            min_score=self.min_score, recall_score=self.recall_score, exact_limit=self.exact_limit,
+            deadline=self.deadline_ms / 1000,
         )  # fmt: skip
 
 

@@ -46,6 +46,7 @@ class Retriever:
         self._index: VectorIndex | None = None
         self._index_off = self._settings.directory is None and self._settings.store == "chroma"
         self._indexed: set[str] = set()
+        self._index_problem = ""
         self._backfill = Backfill(corpus, self._models, self._index_vectors, self._complete)
         self.failures = 0
         """Searches that lost a signal by an error."""
@@ -126,6 +127,10 @@ class Retriever:
             self._scopes.pop(scope_id, None)
         self._drop_index(scope_id)
 
+    def is_indexed(self, scope_id: str) -> bool:
+        """Whether a scope is searched through the vector index."""
+        return scope_id in self._indexed
+
     def status(self) -> dict[str, object]:
         """What works and what does not, for health and statistics."""
         with self._lock:
@@ -143,6 +148,7 @@ class Retriever:
             "embedding": self._backfill.pending,
             "failures": self.failures + self._backfill.failures,
             "indexed_scopes": len(self._indexed),
+            "index_problem": self._index_problem,
         }
 
     def close(self) -> None:
@@ -272,6 +278,7 @@ class Retriever:
             self._indexed.add(scope.scope_id)
         except Exception as error:  # Exact search goes on: slower, not worse.
             self._index_off = True
+            self._index_problem = str(error)
             self.failures += 1
             _log.warning("no vector index, large scopes are searched exactly: %s", error)
 

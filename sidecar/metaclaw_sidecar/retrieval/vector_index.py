@@ -90,6 +90,8 @@ class VectorIndex:
         collection = self._collection(scope_id, model, dim)
         with self._writing:
             collection.delete_col()
+            if self._connection is not None:  # when it goes it would close what the others go on using
+                setattr(collection, _CONNECTIONS[self._settings.store], None)
             self._collections.pop(_name(scope_id, model), None)
 
     def close(self) -> None:

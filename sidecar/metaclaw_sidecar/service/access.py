@@ -86,6 +86,8 @@ class Access:
     def _follow(self, scope_id: str, now: list[Document], ids: list[str]) -> None:
         try:
             self._retriever.changed(scope_id, now, ids)
+            if now:  # a scope that nobody has asked for yet is embedded all the same
+                self._retriever.warm(scope_id)
         except Exception:  # the store is right; a search reads from it what it shows
             _log.exception("the index did not follow a change; it is built anew")
             self._retriever.reindex(scope_id)

@@ -70,7 +70,7 @@ class Service:
         """What works, what doesn't and why."""
         held, given_up = await self.upkeep.memories_held()
         status = self._retriever.status()
-        problems = [str(status["problem"])] if status["problem"] else []
+        problems = [str(status[name]) for name in ("problem", "index_problem") if status[name]]
         if given_up:
             jobs = "job has" if given_up == 1 else "jobs have"
             problems.append(f"{given_up} extraction {jobs} failed: GET /jobs?state=failed shows why, and can retry")

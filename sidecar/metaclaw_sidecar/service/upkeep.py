@@ -57,8 +57,11 @@ class Upkeep:
                 counted = statistics.of_scope(db, scope_id)
                 status = self._retriever.status()
                 documents, embedded = self._corpus.coverage(scope_id, str(status["model"]))
-            known = ("model", "dense", "problem", "failures")
-            index = {"documents": documents, "embedded": embedded, "missing": documents - embedded}
+            known = ("model", "dense", "problem", "index_problem", "failures")
+            index: dict[str, Any] = {
+                "documents": documents, "embedded": embedded, "missing": documents - embedded,
+                "store": self._settings.store, "indexed": self._retriever.is_indexed(scope_id),
+            }  # fmt: skip
             return counted | {"index": index | {name: status[name] for name in known}}
 
         return await self._access.run_long(look)
