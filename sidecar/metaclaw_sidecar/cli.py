@@ -5,28 +5,32 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from . import __version__
 from .errors import BadSettings
-from .settings import PREFIX, Settings, load
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the service, or its MCP server; returns the exit code."""
-    parser = _parser()
-    given = vars(parser.parse_args(arguments))
-    command = given.pop("command")
+    given = vars(_parser().parse_args(arguments))
+    try:
+        return _run(given.pop("command"), given)
+    except ImportError as error:
+        print(f"metaclaw-sidecar: {error}: pip install 'metaclaw[memory]'", file=sys.stderr)  # noqa: T201
+        return 1
+
+
+def _run(command: str, given: Mapping[str, Any]) -> int:
+    from .settings import load
+
     try:
         settings = load(os.environ, given)
     except BadSettings as error:
         print(f"metaclaw-sidecar: {error}", file=sys.stderr)  # noqa: T201
         return 4
-    return _run(command, settings)
-
-
-def _run(command: str, settings: Settings) -> int:
     if command == "mcp":
         from .mcp import serve_stdio
 
@@ -40,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="metaclaw-sidecar",
         description="The memory service of MetaClaw: keeps what was said, draws facts from it, and finds them again.",
-        epilog=f"Everything else is set by {PREFIX}*: see docs/memory.md.",
+        epilog="Everything else is set by METACLAW_SIDECAR_*: see docs/memory.md.",
     )
     parser.add_argument("command", nargs="?", choices=("serve", "mcp"), default="serve", help="HTTP, or MCP on stdio")
     parser.add_argument("--host", help="address to listen on (127.0.0.1)")

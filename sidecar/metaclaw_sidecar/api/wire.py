@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, cast
 
@@ -27,7 +26,6 @@ _STATUS: dict[type[SidecarError], tuple[int, str]] = {
     StoreError: (503, "unavailable"),
 }
 _TYPES = {403: "forbidden", 404: "not_found", 405: "method"}
-_log = logging.getLogger(__name__)
 
 
 class _Request(Request):
@@ -108,8 +106,7 @@ def add_error_handlers(app: FastAPI) -> None:
         message = f"there is no {request.url.path}" if status == 404 else str(cast(HTTPException, error).detail)
         return failure(status, _TYPES.get(status, "invalid"), message)
 
-    async def fault(request: Request, error: Exception) -> Response:
-        _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    async def fault(_: Request, __: Exception) -> Response:  # the server logs it
         return failure(500, "internal", "the memory service has a fault here; its log says which")
 
     app.add_exception_handler(SidecarError, refused)
