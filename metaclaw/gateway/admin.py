@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from metaclaw import __version__
+from metaclaw.gateway.memory_routes import add_memory
 from metaclaw.gateway.services import Services
 from metaclaw.journal import Feedback, Session, Turn
 from metaclaw.journal.records import Usage
@@ -26,6 +27,7 @@ ROUTES = (
     "GET /v1/models",
     "GET /v1/models/{id}",
     "GET /v1/sessions",
+    "/v1/memory/...",
     "GET /healthz",
     "GET /readyz",
 )
@@ -37,6 +39,7 @@ def build_admin(services: Services) -> FastAPI:
     _add_general(app, services)
     _add_sessions(app, services)
     _add_administration(app, services)
+    add_memory(app, services)
 
     @app.exception_handler(StarletteHTTPException)
     async def refused(request: Request, error: StarletteHTTPException) -> Response:

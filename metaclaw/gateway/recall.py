@@ -17,8 +17,15 @@ from metaclaw.gateway.sessions import Extent, Live
 from metaclaw.journal.records import Injection
 
 _QUERY_LENGTH = 4000
+_SAID_LENGTH = 16  # shorter statements stand in a text by chance
 _LOADED_LENGTH = 400  # shorter texts are talk, not a file that was read
+_MEMORY_HEADING = "Notes from earlier conversations, with their dates; what the person says now counts more:"
+MEMORY_HEADING_TOKENS = 20  # rather more than it has, in any tokenizer
 _log = logging.getLogger(__name__)
+
+
+class Unavailable(Exception):
+    """A source can't answer now, which is no fault of the gateway: the turn goes on without it."""
 
 
 class Found(NamedTuple):
@@ -30,6 +37,7 @@ class Found(NamedTuple):
     score: float
     tokens: int
     text: str
+    content: str = ""  # the bare statement, where the text puts more around it
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +93,9 @@ class Recall:
         blocks = {i: live.ledger[a] for i, a in anchors.items() if a in live.ledger}
         if extent.person not in blocks and self.sources and _first_call(request, extent):
             found = await self._ask(request, live, extent, blocks)
-            block = fence("\n\n".join(item.text for item in found)) if found else ""
+            block = fence(_body(found)) if found else ""
             # An empty block is remembered as well: later calls of this turn must not recall in mid-loop.
-            items = [{k: v for k, v in item._asdict().items() if k != "text"} for item in found]
+            items = [{k: v for k, v in item._asdict().items() if k not in ("text", "content")} for item in found]
             edits.injection = Injection(anchors[extent.person], block, items)
             live.ledger[edits.injection.anchor] = blocks[extent.person] = edits.injection
             edits.recalled = list(items)
@@ -118,10 +126,13 @@ class Recall:
                     found += await source.recall(query)
             except TimeoutError:
                 self._metrics.count("recall_timeout", source.name)
+            except Unavailable as error:
+                self._metrics.count("recall_unavailable", source.name)
+                _log.debug("nothing from %s: %s", source.name, error)
             except Exception:
                 self._metrics.count("recall_failed", source.name)
                 _log.exception("recall from %s failed; the turn goes on without it", source.name)
-        return found
+        return _once(found)
 
     def _loaded(self, request: ClientRequest, live: Live) -> set[tuple[str, str]]:
         """What the client has loaded itself; only what came since the last look is read."""
@@ -179,6 +190,26 @@ class _Placed:
             _, (one, two) = self._known.popitem(last=False)
             self._bytes -= len(one) + len(two)
         return placed
+
+
+def _body(found: list[Found]) -> str:
+    """Skills one after the other, then the memories as a list."""
+    texts = [item.text for item in found if item.kind == "skill"]
+    notes = [item.text for item in found if item.kind == "memory"]
+    return "\n\n".join([*texts, "\n".join([_MEMORY_HEADING, *notes])] if notes else texts)
+
+
+def _once(found: list[Found]) -> list[Found]:
+    """Without memories that a recalled skill says already."""
+    skills = [" ".join(item.text.casefold().split()) for item in found if item.kind == "skill"]
+    if not skills:
+        return found
+    return [item for item in found if item.kind == "skill" or not any(_said_in(item, text) for text in skills)]
+
+
+def _said_in(memory: Found, skill: str) -> bool:
+    said = " ".join((memory.content or memory.text).casefold().split())
+    return len(said) >= _SAID_LENGTH and said in skill
 
 
 def _anchors(request: ClientRequest) -> dict[int, bytes]:

@@ -9,16 +9,17 @@ import logging
 import os
 import secrets
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import Future
 from typing import Any
 
 from metaclaw.config import Loaded, expand, home
 from metaclaw.gateway.capture import Recorder
+from metaclaw.gateway.memory_source import MemorySource
 from metaclaw.gateway.metrics import Metrics
 from metaclaw.gateway.other_calls import OtherCalls
 from metaclaw.gateway.recall import Recall, Source
-from metaclaw.gateway.sessions import SessionTable
+from metaclaw.gateway.sessions import Live, SessionTable
 from metaclaw.gateway.skill_source import SkillSource
 from metaclaw.gateway.turn import Turns
 from metaclaw.gateway.upstream.passthrough import Connections
@@ -26,11 +27,13 @@ from metaclaw.gateway.upstream.routed import Routed
 from metaclaw.gateway.upstream.selection import build_dispatcher
 from metaclaw.helper_llm import HelperLlm
 from metaclaw.journal import Injection, Journal, JournalError, Session, SessionEnd, sqlite_url
+from metaclaw.memory import Feeder, Keeper, MemoryClient, MemoryDown, Place
 from metaclaw.skills import Library
 from metaclaw_adapters.files import private_dir
 
 _SWEEP_SECONDS = 15.0
 _LEARN_SECONDS = 20.0
+_FEED_SECONDS = 3.0
 _TELL_SECONDS = 30.0
 _WINDOW_SECONDS = 600.0
 _log = logging.getLogger(__name__)
@@ -80,8 +83,12 @@ class Services:
         self.library: Library | None = None
         self.skills: SkillSource | None = None
         self.problems: dict[str, str] = {}
+        self.memory: MemoryClient | None = None
+        self.feeder: Feeder | None = None
+        self._keeper: Keeper | None = None
         self.learning = ""  # why nothing is learned; empty when skills are written from sessions
-        self._wake = asyncio.Event()
+        self._wake = asyncio.Event()  # a session has ended
+        self._turned = asyncio.Event()  # a turn has been written, or a session has ended
         self.shut_down: Callable[[], None] = lambda: None
         self._tasks: list[asyncio.Task[None]] = []
         self._started = False
@@ -103,7 +110,9 @@ class Services:
         sources: list[Source] = []
         if settings.skills.enabled:
             sources += await self._open_skills()
-        self.recorder = Recorder(journal, asyncio.get_running_loop(), self.sessions.note, self._not_written)
+        if settings.memory.enabled:
+            sources.append(self._open_memory())
+        self.recorder = Recorder(journal, asyncio.get_running_loop(), self._noted, self._not_written)
         recall = Recall(
             sources, self.metrics, position=settings.recall.position, deadline=settings.recall.deadline_ms / 1000
         )
@@ -165,7 +174,7 @@ class Services:
             return NoJournal("no journal").append(item)
         future = self.journal.append(item)
         loop = asyncio.get_running_loop()
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._wake.set))
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._ended))
         return future
 
     async def models(self) -> list[dict[str, Any]]:
@@ -208,8 +217,9 @@ class Services:
         return {
             "mode": self.settings.mode,
             "upstreams": [{"provider": t.name, "model": t.model_id} for t in self.dispatcher.targets],
-            "problems": dict(self.problems),
+            "problems": self.problems | self._memory_problem(),
             "learning": self.learning or "on",
+            "memory": {"fed": self.feeder.fed if self.feeder is not None else 0} if self.memory is not None else None,
             "retrieval": self._retrieval(),
             "waiting_for": self.waiting_for(),
             "counters": self.metrics.snapshot(),
@@ -223,6 +233,13 @@ class Services:
             else None,
             "skills": len([s for s in self.library.skills() if s.enabled]) if self.library is not None else 0,
         }
+
+    def _memory_problem(self) -> dict[str, str]:
+        """Why there is no memory just now; nothing when there is, or none is wanted."""
+        if self.memory is None:
+            return {}
+        problem = (self._keeper.problem if self._keeper is not None else "") or self.memory.problem
+        return {"memory": f"{problem}; turns go on without it, and are handed in later"} if problem else {}
 
     def _retrieval(self) -> str:
         if self.skills is None:
@@ -252,6 +269,50 @@ class Services:
         self.skills = SkillSource(self.library, self.settings, cache)
         self._spawn(self._follow_skills(self.library, self.skills))
         return [self.skills]
+
+    def _open_memory(self) -> Source:
+        """The memory service, here or elsewhere; while it is away, turns go on without it."""
+        memory = self.settings.memory
+        if memory.sidecar_url:
+            key = memory.sidecar_api_key.get_secret_value()
+            elsewhere = Place(memory.sidecar_url, {"Authorization": f"Bearer {key}"} if key else {})
+            self.memory = MemoryClient(lambda: elsewhere, self.connections.session)
+        else:
+            keeper = self._keeper = Keeper(self.settings, self.loaded.path, home())
+            self.memory = MemoryClient(keeper.place, self.connections.session)
+            self._spawn(keeper.run(self.connections.session("http://127.0.0.1")))
+        if self.journal is not None:
+            self.feeder = Feeder(self.journal, self.memory)
+            self._spawn(self._feed(self.feeder))
+        return MemorySource(
+            self.memory, top_k=memory.top_k, max_tokens=memory.max_tokens, timeout=memory.timeout_ms / 1000
+        )
+
+    async def _feed(self, feeder: Feeder) -> None:
+        """Hand finished turns to memory as they come; while it is away they wait in the journal."""
+        while True:
+            self._turned.clear()
+            try:
+                while await feeder.run_once():
+                    pass
+            except MemoryDown as down:
+                self.metrics.count("memory_waits")
+                _log.debug("turns wait for memory: %s", down)
+                await asyncio.sleep(_FEED_SECONDS)
+                continue
+            except Exception:
+                self.metrics.count("memory_failed")
+                _log.exception("turns could not be handed to memory this time")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._turned.wait(), _LEARN_SECONDS)
+
+    def _noted(self, live: Live, reached: Iterable[bytes], spoken: Iterable[bytes]) -> None:
+        self.sessions.note(live, reached, spoken)
+        self._turned.set()
+
+    def _ended(self) -> None:
+        self._wake.set()
+        self._turned.set()
 
     def _start_learning(self) -> None:
         settings = self.settings

@@ -113,6 +113,10 @@ class Journal:
         """The events of these kinds behind the one with id `after`, in order."""
         return self._read(reads.list_events, after, kinds, limit)
 
+    def newest_event(self) -> int:
+        """The id of the newest event; 0 when there is none."""
+        return self._read(reads.newest_event)
+
     def cursor(self, reader: str) -> int:
         """The id of the last event that a reader is done with; 0 for a new reader."""
         return self._read(reads.position, reader)

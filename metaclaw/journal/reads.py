@@ -113,6 +113,11 @@ def list_events(connection: sa.Connection, after: int, kinds: Collection[str], l
     return [event for event, _ in zip(merged, range(limit), strict=False)]
 
 
+def newest_event(connection: sa.Connection) -> int:
+    """The id of the newest event; 0 when there is none."""
+    return int(connection.execute(sa.select(sa.func.max(events.c.id))).scalar() or 0)
+
+
 def position(connection: sa.Connection, reader: str) -> int:
     """The id of the last event that a reader is done with; 0 for a new reader."""
     return connection.execute(sa.select(cursors.c.position).where(cursors.c.reader == reader)).scalar() or 0

@@ -86,6 +86,20 @@ def _learning(settings: Settings) -> Feature:
 
 
 def _memory(settings: Settings) -> Feature:
-    if not settings.memory.enabled:
+    memory = settings.memory
+    if not memory.enabled:
         return Feature("memory", False, "memory.enabled is false")
-    return Feature("memory", False, f"memory.enabled is set, but memory is {NOT_IN_THIS_VERSION}")
+    where = memory.sidecar_url or str(expand(memory.store_path))
+    return Feature("memory", True, f"at most {memory.max_tokens} tokens a turn, from {where}{_drawn(settings)}")
+
+
+def _drawn(settings: Settings) -> str:
+    """What becomes of turns where no facts are drawn from them; empty where they are."""
+    if settings.memory.sidecar_url:
+        return ""
+    if not settings.memory.auto_extract:
+        return "; turns are kept as they were said (memory.auto_extract is false)"
+    from metaclaw.helper_llm import HelperLlm
+
+    problem = HelperLlm.from_settings(settings, "extractor").missing()
+    return f"; turns are kept as they were said, nobody to draw facts: {problem}" if problem else ""

@@ -76,10 +76,19 @@ def test_training_is_not_claimed_where_it_does_not_exist(rl: dict[str, Any]) -> 
     assert "not available in this version" in training.detail
 
 
-def test_memory_and_wechat_are_not_claimed_either() -> None:
-    found = read(memory={"enabled": True}, wechat={"enabled": True})
-    assert not found["memory"].on
-    assert "not available in this version" in found["memory"].detail
+def test_memory_says_where_it_is_and_what_becomes_of_turns() -> None:
+    llm = {"provider": "kimi", "api_key": "sk-x", "model_id": "m"}
+    assert read(llm=llm, memory={"enabled": True})["memory"].detail.endswith("memory")
+    alone = read(memory={"enabled": True})["memory"]
+    assert alone.on and "kept as they were said, nobody to draw facts" in alone.detail
+    off = read(llm=llm, memory={"enabled": True, "auto_extract": False})["memory"]
+    assert "memory.auto_extract is false" in off.detail
+    elsewhere = read(memory={"enabled": True, "sidecar_url": "https://memory.example.com"})["memory"]
+    assert elsewhere.on and elsewhere.detail.endswith("https://memory.example.com")
+
+
+def test_wechat_is_not_claimed() -> None:
+    found = read(wechat={"enabled": True})
     assert "not available in this version" in found["WeChat"].detail
     assert "WeChat" not in read()
 
