@@ -16,7 +16,7 @@ async def retrieve(asked: Retrieve, service: Owner) -> Recalled:
     """What is worth saying unasked, as a block for a prompt."""
     return await service.recall.retrieve(
         scope_of(service, asked), asked.task_description, limit=asked.limit, max_tokens=asked.max_tokens,
-        mode=asked.mode, min_score=asked.min_score, exclude=frozenset(asked.exclude),
+        mode=asked.mode, min_score=asked.min_score, exclude=frozenset(asked.exclude), now=asked.now,
     )  # fmt: skip
 
 
@@ -25,5 +25,5 @@ async def search(asked: Search, service: Owner) -> Found:
     """The best matches among memories and raw turns."""
     return await service.recall.search(
         scope_of(service, asked), asked.query, limit=asked.limit, mode=asked.mode, min_score=asked.min_score,
-        kind=asked.kind,
+        kind=asked.kind, now=asked.now,
     )  # fmt: skip

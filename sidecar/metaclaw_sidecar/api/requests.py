@@ -90,6 +90,7 @@ class Retrieve(Asked):
     mode: Wanted = None
     min_score: Share | None = None
     exclude: Annotated[tuple[str, ...], Field(max_length=2000)] = ()
+    now: When = None
 
 
 class Search(Asked):
@@ -100,6 +101,7 @@ class Search(Asked):
     mode: Wanted = None
     min_score: Share | None = None
     kind: Kind | None = None
+    now: When = None
 
 
 class Store(Asked):

@@ -8,14 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..cleaning import clean, not_a_conversation
+from ..cleaning import not_a_conversation
 from ..records import Buffered, Job, Turn, as_json, iso
 from ..settings import Settings
 from ..store import Transaction, jobs, turns
 from ..worker import Worker
 from .access import Access
 
-_SHORT = 8000  # characters that are cleaned in less than the way to another thread takes
+_SHORT = 4000  # characters that are cleaned in less than the way to another thread takes
+_AT_ONCE = 50  # turns of a batch in one transaction, so that others get a word in
+_LEFT_ALONE = 3600.0  # seconds after which the last turns of a session that nobody ended are extracted all the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,15 +119,29 @@ class Intake:
         open_jobs, count, sessions = await self._access.write(claim)
         return await self._outcome(scope_id, open_jobs, count, wait), sessions
 
+    async def take_up_left(self) -> None:
+        """Extract what waits in sessions that nobody ended."""
+        if not self._on:
+            return
+        before = time.time() - _LEFT_ALONE
+
+        def claim(tx: Transaction) -> int:
+            left = turns.left_alone(tx.db, before)
+            for scope_id, session_id in left:
+                turns.claim(tx, scope_id, session_id, final=False)
+            return len(left)
+
+        if await self._access.write(claim):
+            self._worker.ring()
+
     async def ingest(self, scope_id: str, session_id: str, batch: Sequence[Said], *, wait: float) -> Ingested:
         """Keep many turns of a session, and extract them together."""
         prepared = [(said, (await self._prepare(scope_id, session_id, said))[0]) for said in batch]
         told = [(said, turn) for said, turn in prepared if turn is not None]
-
-        def keep(tx: Transaction) -> list[Buffered]:
-            return [turns.buffer(tx, turn, said.key, sys.maxsize) for said, turn in told]
-
-        kept = await self._access.write(keep)
+        kept: list[Buffered] = []
+        for start in range(0, len(told), _AT_ONCE):
+            part = told[start : start + _AT_ONCE]
+            kept += await self._access.write(lambda tx, part=part: _keep(tx, part))  # type: ignore[misc]
         flushed = await self.flush_session(scope_id, session_id, final=False, wait=wait)
         duplicates = sum(one.duplicate for one in kept)
         return Ingested(
@@ -161,15 +177,14 @@ class Intake:
     async def _prepare(self, scope_id: str, session_id: str, said: Said) -> tuple[Turn | None, str]:
         """The turn to keep, or why there is none."""
 
-        def cleaned() -> tuple[str, str]:
-            return clean(said.prompt), clean(said.response)
+        def prepared() -> Turn:
+            at = time.time() if said.at is None else said.at
+            return turns.fresh(scope_id, session_id, said.prompt, said.response, at)
 
         short = len(said.prompt) + len(said.response) < _SHORT
-        prompt, response = cleaned() if short else await self._access.run(cleaned)
-        if reason := not_a_conversation(prompt, response):
-            return None, reason
-        at = time.time() if said.at is None else said.at
-        return turns.fresh(scope_id, session_id, prompt, response, at), ""
+        turn = prepared() if short else await self._access.run(prepared)
+        reason = not_a_conversation(turn.prompt, turn.response)
+        return (None, reason) if reason else (turn, "")
 
     async def _outcome(self, scope_id: str, open_jobs: Sequence[int], count: int, wait: float) -> Flushed:
         """Wait for the jobs, and sum up."""
@@ -185,6 +200,10 @@ class Intake:
         error = next((job.error for job in ended if job.error), "")
         added = sum(job.added for job in ended) if state == "done" else None
         return Flushed(state, added, ended[-1].job_id, count, error)
+
+
+def _keep(tx: Transaction, part: Sequence[tuple[Said, Turn]]) -> list[Buffered]:
+    return [turns.buffer(tx, turn, said.key, sys.maxsize) for said, turn in part]
 
 
 def turn_as_json(turn: Turn) -> dict[str, Any]:

@@ -73,13 +73,13 @@ class Recall:
 
     async def search(
         self, scope_id: str, query: str, *, limit: int, mode: Mode | None = None, min_score: float | None = None,
-        kind: Kind | None = None,
+        kind: Kind | None = None, now: float | None = None,
     ) -> Found:  # fmt: skip
-        """The best matches, whatever they are."""
+        """The best matches, whatever they are. `now` is what "last week" counts from."""
         began = time.perf_counter()
         at_least = self._settings.min_score if min_score is None else min_score
         wanted = min(limit if kind is None else limit * _AHEAD, _MOST_HITS)
-        found, basis = await self._in_thread(scope_id, query, wanted, mode, at_least)
+        found, basis = await self._in_thread(scope_id, query, wanted, mode, at_least, now)
         chosen = [one for one in found if kind in (None, one.kind)][:limit]
         took = round((time.perf_counter() - began) * 1000, 2)
         return Found([_result(one) for one in chosen], basis, took)
@@ -87,13 +87,14 @@ class Recall:
     async def retrieve(
         self, scope_id: str, task: str, *, limit: int | None = None, max_tokens: int | None = None,
         mode: Mode | None = None, min_score: float | None = None, exclude: Collection[str] = (),
+        now: float | None = None,
     ) -> Recalled:  # fmt: skip
         """What is worth saying unasked, within the budget."""
         most = self._settings.top_k if limit is None else limit
         budget = self._settings.max_tokens if max_tokens is None else max_tokens
         at_least = self._settings.recall_score if min_score is None else min_score
         wanted = min(max(most * _AHEAD, 20) + len(exclude), _MOST_HITS) if most else 0
-        found, basis = await self._in_thread(scope_id, task, wanted, mode, at_least)
+        found, basis = await self._in_thread(scope_id, task, wanted, mode, at_least, now)
         if not found:
             return Recalled("", 0, 0, at_least, basis)
         reasons = await self._access.read(lambda db: _reasons(db, scope_id, found, exclude))
@@ -115,12 +116,12 @@ class Recall:
         self._threads.shutdown(wait=True, cancel_futures=True)
 
     async def _in_thread(
-        self, scope_id: str, query: str, limit: int, mode: Mode | None, at_least: float
+        self, scope_id: str, query: str, limit: int, mode: Mode | None, at_least: float, now: float | None
     ) -> tuple[list[Candidate], Basis]:
         chosen: Mode = mode or self._settings.mode
 
         def work() -> tuple[list[Candidate], Basis]:
-            hits = self._retriever.search(query, scope_id, limit, chosen, min_score=at_least)
+            hits = self._retriever.search(query, scope_id, limit, chosen, now=now, min_score=at_least)
             basis = _basis(chosen, hits, bool(self._retriever.status()["dense"]))
             if not hits:
                 return [], basis

@@ -50,7 +50,7 @@ class Service:
     async def start(self) -> None:
         """Take up the work that was left, and load what the first recall needs in the background."""
         self._worker.start()
-        self.upkeep.start()
+        self.upkeep.start(self.intake.take_up_left)
         self._retriever.warm(self.settings.scope)
         self._warming = asyncio.create_task(self._access.run_long(_warm_tokenizer))
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from ..errors import SidecarError
@@ -16,7 +17,7 @@ from ..settings import Settings
 from ..store import Corpus, events, forgetting, jobs, statistics
 from .access import Access
 
-_TIDY = 3600.0  # seconds between two looks at what has grown
+_TIDY = 600.0  # seconds between two looks at what has grown
 _log = logging.getLogger(__name__)
 
 
@@ -31,9 +32,9 @@ class Upkeep:
         self._one_at_a_time = asyncio.Lock()
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def start(self) -> None:
-        """Keep what grows within bounds, from now on."""
-        self._spawn(self._tidy())
+    def start(self, take_up_left: Callable[[], Awaitable[None]]) -> None:
+        """From now on keep what grows within bounds, and take up turns that were left."""
+        self._spawn(self._tidy(take_up_left))
 
     async def stop(self) -> None:
         """Leave off; a consolidation that runs ends with the step at hand."""
@@ -107,10 +108,11 @@ class Upkeep:
                 outcome = await self.consolidate(scope_id)
                 _log.info("consolidated %s: %s", scope_id, outcome)
 
-    async def _tidy(self) -> None:
+    async def _tidy(self, take_up_left: Callable[[], Awaitable[None]]) -> None:
         while True:
-            with contextlib.suppress(SidecarError):
+            with contextlib.suppress(SidecarError):  # a full disk, for one: there is a next time
                 await self._access.write(events.prune)
+                await take_up_left()
             await asyncio.sleep(_TIDY)
 
     def _spawn(self, work: Any) -> None:

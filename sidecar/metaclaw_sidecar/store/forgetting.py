@@ -13,7 +13,7 @@ from ..records import Receipt, new_id
 from . import memories, turns
 from .database import Database, Transaction
 
-_BATCH = 1000
+_BATCH = 200
 
 
 def forget(tx: Transaction, scope_id: str, document_id: str, *, with_history: bool = False) -> Receipt:

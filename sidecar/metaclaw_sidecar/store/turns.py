@@ -18,7 +18,7 @@ _SELECT = "SELECT turn_id, scope_id, session_id, position, prompt, response, at,
 
 
 def buffer(tx: Transaction, turn: Turn, key: str, flush_every: int) -> Buffered:
-    """Keep a turn, once; every so many, claim those that wait for extraction. `key` is the caller's id of it, or ""."""
+    """Keep a `fresh` turn, once; every so many, claim those that wait for extraction. `key`: its caller's id, or ""."""
     mark = _mark(tx.db, turn, key)
     where = (turn.scope_id, turn.session_id)
     tx.db.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, NULL)", (*where, turn.at))
@@ -29,7 +29,7 @@ def buffer(tx: Transaction, turn: Turn, key: str, flush_every: int) -> Buffered:
         return Buffered(old["turn_id"], True, waiting(tx.db, *where), None)
     last = "SELECT coalesce(max(position), -1) + 1 FROM turns WHERE scope_id = ? AND session_id = ?"
     position = tx.db.execute(last, where).fetchone()[0]
-    new = replace(turn, position=position, prompt=written(turn.prompt), response=written(turn.response))
+    new = replace(turn, position=position)
     tx.db.execute(
         "INSERT INTO turns (turn_id, scope_id, session_id, position, mark, prompt, response, at, state)"
         " VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'buffered')",
@@ -43,8 +43,8 @@ def buffer(tx: Transaction, turn: Turn, key: str, flush_every: int) -> Buffered:
 
 
 def fresh(scope_id: str, session_id: str, prompt: str, response: str, at: float) -> Turn:
-    """A turn that is not stored yet."""
-    return Turn(new_id("turn"), scope_id, session_id, 0, prompt, response, at, "buffered")
+    """A turn that is not stored yet, cleaned and without secrets: done here, so that the writer need not."""
+    return Turn(new_id("turn"), scope_id, session_id, 0, written(prompt), written(response), at, "buffered")
 
 
 def claim(tx: Transaction, scope_id: str, session_id: str, *, final: bool) -> int | None:
@@ -81,6 +81,15 @@ def waiting_sessions(db: sqlite3.Connection, scope_id: str) -> list[str]:
     """The sessions of a scope with turns that wait."""
     query = "SELECT DISTINCT session_id FROM turns WHERE scope_id = ? AND state = 'buffered' ORDER BY session_id"
     return [row[0] for row in db.execute(query, (scope_id,))]
+
+
+def left_alone(db: sqlite3.Connection, before: float) -> list[tuple[str, str]]:
+    """(scope, session) of all sessions whose newest waiting turn is older than that."""
+    query = (
+        "SELECT scope_id, session_id FROM turns WHERE state = 'buffered'"
+        " GROUP BY scope_id, session_id HAVING max(at) < ?"
+    )
+    return [(row[0], row[1]) for row in db.execute(query, (before,))]
 
 
 def of_job(db: sqlite3.Connection, job_id: int) -> list[Turn]:

@@ -131,3 +131,12 @@ async def test_work_that_was_left_is_taken_up_at_the_next_start(tmp_path: Path) 
     async with opened(tmp_path) as second:
         done = await second.intake.flush_session("ann", "s1", final=False, wait=30)
         assert (done.state, done.added, done.turns) == ("done", 1, 1)
+
+
+async def test_the_last_turns_of_a_session_that_nobody_ended_are_extracted_in_the_end(service: Service) -> None:
+    await service.intake.buffer_turn("ann", "old", Said("I once lived in Rome", "", at=1_700_000_000.0))
+    await service.intake.buffer_turn("ann", "new", Said("I live in Bonn", ""))
+    await service.intake.take_up_left()
+    await service.intake.flush_session("ann", "old", final=False, wait=30)
+    assert (await service.intake.buffer_of("ann", "old"))["count"] == 0
+    assert (await service.intake.buffer_of("ann", "new"))["count"] == 1
