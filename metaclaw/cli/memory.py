@@ -199,7 +199,10 @@ def export(
     from metaclaw_adapters.files import write_atomic
 
     wanted = {"format": form, "all_scopes": everything}
-    data = _reply("POST", "/export", wanted | ({"scope_id": scope} if scope else {})).body
+    reply = _reply("POST", "/export", wanted | ({"scope_id": scope} if scope else {}))
+    if reply.status >= 400:
+        _value(reply)
+    data = reply.body
     if file is None:
         sys.stdout.buffer.write(data)
         return
@@ -239,14 +242,18 @@ def _ask(
     scope: str = "",
 ) -> Any:  # fmt: skip
     """The service's answer as JSON; what is wrong ends the command in one line."""
-    from metaclaw.memory import MemoryDown
-
     if body is not None:
         body = {**body, **({"scope_id": scope} if scope else {})}
     elif scope:
         query = {**(query or {}), "scope_id": scope}
+    return _value(_reply(method, path, body, query))
+
+
+def _value(reply: Reply) -> Any:
+    from metaclaw.memory import MemoryDown
+
     try:
-        return _reply(method, path, body, query).value()
+        return reply.value()
     except MemoryDown as down:
         return fail(str(down))
 

@@ -104,10 +104,10 @@ class MemoryClient:
                 reply = Reply(answer.status, await answer.read(), answer.headers.get("Content-Type", ""))
         except TimeoutError:
             raise self._failed(f"the memory service did not answer in {timeout * 1000:.0f} ms") from None
+        except (aiohttp.InvalidURL, ValueError):
+            raise self._failed(f"memory.sidecar_url is not a URL: {place.url}") from None
         except (aiohttp.ClientError, OSError) as error:
             raise self._failed(f"the memory service can't be reached ({type(error).__name__})") from None
-        except ValueError:
-            raise self._failed(f"memory.sidecar_url is not a URL: {place.url}") from None
         self._rest, self._resting_until, self.problem = 0.0, 0.0, ""
         return reply
 

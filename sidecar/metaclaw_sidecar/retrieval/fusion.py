@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .columns import Floats
+from .lexical import LexicalScores
 
 WINDOW_WEIGHT = 2.5
 PASSAGE_WEIGHT = 3.0
@@ -19,6 +20,10 @@ TIME_BONUS = 3.0
 SHORT_TURN = 3.0
 """What an empty turn would lose; one of `FULL_TERMS` terms loses nothing."""
 FULL_TERMS = 24
+ALONE = 1.9
+"""Without the dense signal words have to carry the whole evidence."""
+UNKNOWN_ALONE = 0.5
+"""And words that nothing here has count for so much: a question is asked in other words than its answer."""
 HALF = 6.0
 """Evidence that makes about 0.63 of the score."""
 
@@ -32,16 +37,16 @@ class Evidence:
 
 
 def fuse(
-    window: Floats | None,
-    passage: Floats | None,
+    lexical: LexicalScores | None,
     dense: Floats | None,
     in_time: npt.NDArray[np.bool_] | None,
     shortness: Floats,
 ) -> Evidence:
     """Weigh the signals there are; all arrays have one entry per row."""
     strength = np.zeros(len(shortness), np.float32)
-    if window is not None and passage is not None:
-        strength += WINDOW_WEIGHT * window + PASSAGE_WEIGHT * passage
+    if lexical is not None:
+        weight = 1.0 if dense is not None else ALONE / (1 - (1 - UNKNOWN_ALONE) * lexical.unknown)
+        strength += weight * (WINDOW_WEIGHT * lexical.window + PASSAGE_WEIGHT * lexical.passage)
     if dense is not None:
         strength += DENSE_WEIGHT * dense
     if in_time is not None:

@@ -27,10 +27,14 @@ LARGE = 20_000
 
 @dataclass(frozen=True, slots=True)
 class LexicalScores:
-    """For each row, 0 to about 2: how much of the query's weight its surroundings hold."""
+    """For each row, 0 to about 2: how much of the query's weight its surroundings hold.
+
+    `unknown` is the share of that weight, 0 to 1, that lies in words nothing here has.
+    """
 
     window: Floats
     passage: Floats
+    unknown: float = 0.0
 
 
 class _Postings:
@@ -127,12 +131,11 @@ class LexicalIndex:
         norms = self._norms
         window, passage = np.zeros(size, np.float32), np.zeros(size, np.float32)
         scratch = np.zeros(size, np.float32)
-        window_best = passage_best = 0.0
+        window_best = passage_best = unknown = 0.0
         for term in terms:
             postings = self._postings.get(term)
             if postings is None:
-                window_best += self._idf(0)
-                passage_best += self._idf(0)
+                unknown += self._idf(0)
                 continue
             reach = _Reach(postings, self._links, scratch, alone=self._is_common(postings))
             near = reach.window()
@@ -140,7 +143,8 @@ class LexicalIndex:
             near = reach.passage()
             passage_best += self._add(passage, near, scratch, norms.passage)
             scratch[near] = 0
-        return LexicalScores(window / max(window_best, 1e-6), passage / max(passage_best, 1e-6))
+        whole = window_best + unknown, passage_best + unknown
+        return LexicalScores(window / max(whole[0], 1e-6), passage / max(whole[1], 1e-6), unknown / max(whole[0], 1e-6))
 
     def _is_common(self, postings: _Postings) -> bool:
         return self._live > LARGE and len(postings.rows) > COMMON * self._live

@@ -211,9 +211,7 @@ class Scope:
         words, lexical = reading.words, reading.scores
         in_time = self._within(period)
         short = shortness(self._lexical.lengths, self._is_turn.values)
-        evidence = fuse(
-            lexical.window if lexical else None, lexical.passage if lexical else None, dense, in_time, short
-        )
+        evidence = fuse(lexical, dense, in_time, short)
         relevant = np.flatnonzero((evidence.strength >= at_least) & self._alive.values)
         best = relevant[_top(evidence.order[relevant], limit)]
         found = []
