@@ -40,7 +40,7 @@ def forget(tx: Transaction, scope_id: str, document_id: str, *, with_history: bo
         vectors=sum(_drop_vectors(tx, scope_id, one) for one in {*ids, *gone_turns}),
     )  # fmt: skip
     for one in ids:
-        tx.db.execute("UPDATE memories SET superseded_by = '' WHERE superseded_by = ?", (one,))
+        tx.db.execute("UPDATE memories SET superseded_by = '' WHERE superseded_by = ? AND superseded_by != ''", (one,))
         tx.db.execute("DELETE FROM memories WHERE memory_id = ? AND scope_id = ?", (one, scope_id))
         tx.touch(scope_id, one)
     _keep(tx, receipt)
@@ -75,9 +75,9 @@ def _retellings(db: sqlite3.Connection, scope_id: str, gone: set[str]) -> list[s
     found: list[str] = []
     for turn in gone:
         rows = db.execute(
-            "SELECT m.memory_id FROM memories m LEFT JOIN sources s ON s.memory_id = m.memory_id AND s.turn_id = ?1"
-            " WHERE m.scope_id = ?2"
-            " AND (m.memory_id = ?1 OR (s.turn_id IS NOT NULL AND m.memory_type = 'working_summary'))",
+            "SELECT memory_id FROM memories WHERE memory_id = ?1 AND +scope_id = ?2 UNION"
+            " SELECT m.memory_id FROM sources s JOIN memories m ON m.memory_id = s.memory_id"
+            " WHERE s.turn_id = ?1 AND m.memory_type = 'working_summary' AND +m.scope_id = ?2",
             (turn, scope_id),
         )
         found += [row[0] for row in rows]

@@ -86,7 +86,8 @@ def many(db: sqlite3.Connection, scope_id: str, ids: Sequence[str]) -> dict[str,
     for start in range(0, len(ids), 500):
         part = ids[start : start + 500]
         marks = ", ".join("?" * len(part))
-        rows = db.execute(f"{_SELECT} WHERE scope_id = ? AND memory_id IN ({marks})", (scope_id, *part))
+        # The plus keeps SQLite from reading the whole scope by its index.
+        rows = db.execute(f"{_SELECT} WHERE +scope_id = ? AND memory_id IN ({marks})", (scope_id, *part))
         found.update((row["memory_id"], _memory(row)) for row in rows)
     return found
 
@@ -148,7 +149,8 @@ def version_before_run(db: sqlite3.Connection, run_id: str) -> list[tuple[Memory
     rows = db.execute(
         "SELECT now.memory_id, was.record FROM versions now JOIN versions was"
         " ON was.memory_id = now.memory_id AND was.version = now.version - 1"
-        " JOIN memories m ON m.memory_id = now.memory_id AND m.version = now.version WHERE now.run_id = ?",
+        " JOIN memories m ON m.memory_id = now.memory_id AND m.version = now.version"
+        " WHERE now.run_id = ? AND now.run_id != ''",
         (run_id,),
     ).fetchall()
     pairs = []
@@ -164,7 +166,8 @@ def predecessors(db: sqlite3.Connection, scope_id: str, memory_id: str) -> list[
     ahead = [memory_id]
     while ahead:
         rows = db.execute(
-            "SELECT memory_id FROM memories WHERE superseded_by = ? AND scope_id = ?", (ahead.pop(), scope_id)
+            "SELECT memory_id FROM memories WHERE superseded_by = ? AND superseded_by != '' AND +scope_id = ?",
+            (ahead.pop(), scope_id),
         )
         fresh = [row[0] for row in rows if row[0] not in found and row[0] != memory_id]
         found.update(dict.fromkeys(fresh))
@@ -182,7 +185,7 @@ def drawn_from(db: sqlite3.Connection, scope_id: str, turns: Sequence[str]) -> l
     marks = ", ".join("?" * len(turns))
     query = (
         "SELECT s.turn_id, m.memory_id, m.status FROM sources s JOIN memories m ON m.memory_id = s.memory_id"  # noqa: S608
-        f" WHERE m.scope_id = ? AND m.memory_id != s.turn_id AND s.turn_id IN ({marks})"
+        f" WHERE +m.scope_id = ? AND m.memory_id != s.turn_id AND s.turn_id IN ({marks})"
     )
     rows = db.execute(query, (scope_id, *turns))
     return [(row[0], row[1], row[2]) for row in rows]

@@ -118,7 +118,7 @@ def get(db: sqlite3.Connection, scope_id: str, turn_id: str) -> Turn:
 def many(db: sqlite3.Connection, scope_id: str, ids: Sequence[str]) -> dict[str, Turn]:
     """Those of these turns that are in the scope and not forgotten."""
     marks = ", ".join("?" * len(ids))
-    query = f"{_SELECT} WHERE scope_id = ? AND state != 'forgotten' AND turn_id IN ({marks})"
+    query = f"{_SELECT} WHERE +scope_id = ? AND state != 'forgotten' AND turn_id IN ({marks})"
     return {row["turn_id"]: _turn(row) for row in db.execute(query, (scope_id, *ids))}
 
 
