@@ -24,6 +24,7 @@ from metaclaw.supervisor.features import features
 from metaclaw.supervisor.gateway import Launch, any_gateway, recall_launch
 from metaclaw.supervisor.hosts import hosts
 
+_MEMORY_SECONDS = 10.0
 _STATES = {"ok": "green", "off": "dim", "warning": "yellow", "failed": "red"}
 
 
@@ -54,7 +55,7 @@ def examine(*, call: bool = False) -> Iterator[Check]:
     yield judge.check_disk(str(folder), shutil.disk_usage(_existing(folder)).free)
     if site is None:
         return
-    for part in (_access, _model, _storage, _skills, _claws):
+    for part in (_access, _model, _storage, _skills, _memory, _claws):
         yield from _guarded(part, site, found)
     if call:
         yield from _guarded(_call, site, found)
@@ -110,7 +111,6 @@ def _model(site: Site, _found: Observation) -> Iterator[Check]:
     yield judge.check_model(parts["model"])
     if parts["model"].on:
         yield from check_upstream(site.settings.llm, probe.ask_upstream(site.settings))
-    yield judge.check_memory(site.settings.memory.enabled)
     yield judge.check_training(parts["training"])
 
 
@@ -132,6 +132,23 @@ def _skills(site: Site, _found: Observation) -> Iterator[Check]:
     usable = sum(skill.enabled for skill in library.skills())
     broken = [f"{problem.path}: {problem.what}" for problem in library.problems]
     yield from judge.check_skills(usable, broken, probe.embedder(), site.settings.skills.retrieval_mode)
+
+
+def _memory(site: Site, _found: Observation) -> Iterator[Check]:
+    from metaclaw.cli.memory_call import call, place
+    from metaclaw.memory import MemoryDown
+
+    enabled = site.settings.memory.enabled
+    where = place(site.settings, site.home) if enabled else None
+    if where is None:
+        yield judge.check_memory(enabled, None, {}, "")
+        return
+    try:
+        health = call(where, "GET", "/health", timeout=_MEMORY_SECONDS).value()
+        stats = call(where, "GET", "/stats", timeout=_MEMORY_SECONDS).value()
+        yield judge.check_memory(enabled, health, stats.get("index", {}), "")
+    except MemoryDown as down:
+        yield judge.check_memory(enabled, None, {}, str(down))
 
 
 def _claws(site: Site, found: Observation) -> Iterator[Check]:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import typer
 
 from metaclaw.cli.output import JsonFlag, counted, fail, note, passage, say, show
 
 if TYPE_CHECKING:
-    from metaclaw.memory.client import Place, Reply
+    from metaclaw.memory.client import Reply
 
 _TIMEOUT = 300.0  # seconds; an import of years may take a while
 _SHOWN = ("memory_id", "memory_type", "content", "valid_from", "importance", "pinned", "status")
@@ -261,46 +260,21 @@ def _value(reply: Reply) -> Any:
 def _reply(
     method: str, path: str, body: Mapping[str, Any] | None = None, query: Mapping[str, Any] | None = None
 ) -> Reply:
-    import json
-
-    from metaclaw.memory import MemoryClient, MemoryDown
-
-    place = _place()
-
-    async def send() -> Reply:
-        import aiohttp
-
-        async with aiohttp.ClientSession(trust_env=False) as session:
-            raw = None if body is None else json.dumps(body).encode()
-            client = MemoryClient(lambda: place, lambda _: session)
-            return await client.send(method, path, raw, query=urlencode(query or {}), timeout=_TIMEOUT)
-
-    try:
-        return asyncio.run(send())
-    except MemoryDown as down:
-        return fail(str(down))
-
-
-def _place() -> Place:
-    """Where the service is: the configured one elsewhere, or the one that runs for this state folder."""
+    from metaclaw.cli.memory_call import call, place
     from metaclaw.cli.site import open_site
     from metaclaw.config import home
-    from metaclaw.memory import Place
-    from metaclaw.supervisor import Running, base_url, observe
-    from metaclaw.supervisor.process import ManagedProcess
-    from metaclaw.supervisor.sidecar import any_sidecar
+    from metaclaw.memory import MemoryDown
 
-    memory = open_site().settings.memory
-    if memory.sidecar_url:
-        key = memory.sidecar_api_key.get_secret_value()
-        return Place(memory.sidecar_url, {"Authorization": f"Bearer {key}"} if key else {})
-    process: ManagedProcess = any_sidecar(home())
-    found = observe(process)
-    if isinstance(found, Running):
-        return Place(base_url(found.run.host, found.run.port), {"X-MetaClaw-Token": found.run.token})
-    if not memory.enabled:
-        fail("memory is off: `metaclaw config memory.enabled true`, then `metaclaw restart`")
-    return fail("the memory service is not running: `metaclaw start` starts it, `metaclaw status` says what is wrong")
+    settings = open_site().settings
+    where = place(settings, home())
+    if where is None:
+        if not settings.memory.enabled:
+            fail("memory is off: `metaclaw config memory.enabled true`, then `metaclaw restart`")
+        fail("the memory service is not running: `metaclaw start` starts it, `metaclaw status` says what is wrong")
+    try:
+        return call(where, method, path, body, query, timeout=_TIMEOUT)
+    except MemoryDown as down:
+        return fail(str(down))
 
 
 def _confirm(question: str, yes: bool) -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from metaclaw.config.models import Settings
-from metaclaw.supervisor.features import NOT_IN_THIS_VERSION, Feature
+from metaclaw.supervisor.features import Feature
 from metaclaw.supervisor.hosts import Host
 from metaclaw.supervisor.observe import Absent, Observation, Running
 from metaclaw.supervisor.ports import Holder
@@ -119,11 +119,24 @@ def check_skills(count: int, broken: Sequence[str], embedder: str, mode: str) ->
     ]
 
 
-def check_memory(enabled: bool) -> Check:
-    """The memory sidecar."""
+def check_memory(enabled: bool, health: Mapping[str, Any] | None, index: Mapping[str, Any], error: str) -> Check:
+    """The memory service, and whether its index holds what its store holds.
+
+    `health` and `index` are its own words; `error` says why there are none.
+    """
     if not enabled:
         return Check("memory", "off", "memory.enabled is false")
-    return Check("memory", "warning", f"memory.enabled is set, but memory is {NOT_IN_THIS_VERSION}", "")
+    if error:
+        return Check("memory", "failed", error, "metaclaw logs, and logs/sidecar.log in the state folder")
+    if health is None:
+        return Check("memory", "warning", "the memory service is not running", "metaclaw start")
+    missing = int(index.get("missing", 0)) if index.get("dense") else 0
+    found = [f"{health.get('memories', 0)} memories", f"extraction: {health.get('extraction', '')}"]
+    found += [str(problem) for problem in health.get("problems", ())]
+    if missing:
+        found.append(f"{missing} of {index.get('documents', 0)} texts are not in the index")
+        return Check("memory", "warning", "; ".join(found), "metaclaw memory reindex, unless it is still at work")
+    return Check("memory", "warning" if health.get("problems") else "ok", "; ".join(found))
 
 
 def check_training(feature: Feature) -> Check:

@@ -128,3 +128,16 @@ def test_every_failure_and_warning_says_what_to_do() -> None:
         *check_upstream(llm(model_id="x"), Probe("h", 401, skew_seconds=999, models=("y",))),
     ]
     assert [check.name for check in found if check.state in ("failed", "warning") and not check.remedy] == []
+
+
+def test_memory_is_judged_by_what_its_service_says() -> None:
+    healthy = {"memories": 3, "extraction": "model", "problems": []}
+    whole = {"dense": True, "documents": 9, "missing": 0}
+    assert judge.check_memory(False, None, {}, "").state == "off"
+    assert judge.check_memory(True, None, {}, "").remedy == "metaclaw start"
+    assert judge.check_memory(True, None, {}, "it can't be reached").state == "failed"
+    assert judge.check_memory(True, healthy, whole, "").state == "ok"
+    torn = judge.check_memory(True, healthy, {**whole, "missing": 4}, "")
+    assert torn.state == "warning" and "4 of 9" in torn.detail and "reindex" in torn.remedy
+    told = judge.check_memory(True, {**healthy, "problems": ["no embedding model"]}, {"dense": False}, "")
+    assert told.state == "warning" and "no embedding model" in told.detail
