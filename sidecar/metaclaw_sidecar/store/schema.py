@@ -66,7 +66,7 @@ CREATE INDEX jobs_open ON jobs (state, job_id) WHERE state IN ('waiting', 'runni
 CREATE TABLE vectors (
   scope_id TEXT NOT NULL, model TEXT NOT NULL, id TEXT NOT NULL, dim INTEGER NOT NULL, vector BLOB NOT NULL,
   PRIMARY KEY (scope_id, model, id)
-) WITHOUT ROWID;
+);
 CREATE INDEX vectors_by_id ON vectors (id);
 
 CREATE TABLE feedback (

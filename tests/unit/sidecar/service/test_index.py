@@ -8,7 +8,7 @@ from metaclaw_sidecar.service import NewMemory, Said, Service
 
 
 async def contents(service: Service, query: str, scope: str = "ann") -> list[str]:
-    found = await service.recall.search(scope, query, limit=50, mode="keyword", min_score=0.01)
+    found = await service.recall.search(scope, query, limit=200, mode="keyword", min_score=0.01)
     return [one["content"] for one in found.results]
 
 
