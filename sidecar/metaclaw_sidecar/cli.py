@@ -19,7 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(given.pop("command"), given)
     except ImportError as error:
-        print(f"metaclaw-sidecar: {error}: pip install 'metaclaw[memory]'", file=sys.stderr)  # noqa: T201
+        print(f"metaclaw-sidecar: {error}: it comes with MetaClaw, install that again", file=sys.stderr)  # noqa: T201
         return 1
 
 

@@ -31,7 +31,7 @@ class McpEndpoint:
         try:
             manager = await self._opened()
         except ImportError:
-            text = "MCP needs the package `mcp`: pip install 'metaclaw[memory]'"
+            text = "MCP needs the package `mcp`, which is not installed"
             await JSONResponse({"error": {"type": "unavailable", "message": text}}, 503)(scope, receive, send)
             return
         await manager.handle_request(scope, receive, send)

@@ -21,7 +21,7 @@ def serve_stdio(settings: Settings) -> int:
     HTTP as long as it lives.
     """
     if importlib.util.find_spec("mcp") is None:
-        print("metaclaw-sidecar: MCP needs the package `mcp`: pip install 'metaclaw[memory]'", file=sys.stderr)  # noqa: T201
+        print("metaclaw-sidecar: MCP needs the package `mcp`, which is not installed", file=sys.stderr)  # noqa: T201
         return FAILED
     # Told to belong to a scope, it asks for that; else for the scope of the service.
     scope = settings.scope if "scope" in settings.model_fields_set else None

@@ -97,7 +97,7 @@ async def test_by_words_alone(library: Library, name: str, measured: tuple[float
     assert reached.reach(*measured), reached
 
 
-@pytest.mark.skipif(not installed(), reason="the embedding model is not installed (metaclaw[embedding])")
+@pytest.mark.skipif(not installed(), reason="the embedding model is not installed")
 @pytest.mark.parametrize(
     ("name", "measured"), [(KNOWN, (0.93, 0.88, 0.71, 0.013)), (HELD_OUT, (0.85, 0.75, 0.60, 0.06))]
 )

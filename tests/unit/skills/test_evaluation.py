@@ -63,7 +63,7 @@ async def test_by_words_alone(name: str, first: float, third: float, false: floa
     assert reached.first >= first and reached.third >= third and reached.false <= false
 
 
-@pytest.mark.skipif(not installed(), reason="the embedding model is not installed (metaclaw[embedding])")
+@pytest.mark.skipif(not installed(), reason="the embedding model is not installed")
 @pytest.mark.parametrize(
     ("name", "first", "third", "false"), [("known.txt", 0.87, 0.92, 0.03), ("held_out.txt", 0.84, 0.89, 0.03)]
 )

@@ -14,7 +14,7 @@ from .shelf import ALL
 
 SKILLS = [Skill(**f, path=Path("a"), source="user", enabled=True, digest="0", metadata={}) for f in ALL]
 RANKER = Ranker(SKILLS)
-needs_model = pytest.mark.skipif(not installed(), reason="the embedding model is not installed (metaclaw[embedding])")
+needs_model = pytest.mark.skipif(not installed(), reason="the embedding model is not installed")
 
 
 async def names(retriever: Retriever, query: str) -> list[str]:
