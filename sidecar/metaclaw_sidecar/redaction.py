@@ -100,16 +100,21 @@ def redact(text: str) -> str:
         if any(word in where for word in words):
             text = shape.sub(HIDDEN, text)
     if any(name in folded for name in _NAMES):
-        text = _NAMED.sub(_hide_value, text)
+        text = _without_named(text)
     return _CARD.sub(_hide_card, text) if any(mark.isdigit() for mark in text) else text
 
 
-def _hide_value(match: re.Match[str]) -> str:
-    value = match["value"]
-    ordinary = _WORD.fullmatch(value) and not re.search(r"[:=：]\s*[\"'`“「]?$", match["name"])
-    if ordinary or _PLACEHOLDER.match(value):
-        return match[0]
-    return match["name"] + HIDDEN
+def _without_named(text: str) -> str:
+    """Without the values of named secrets. A value that is none may be the name of the next: "is password: …"."""
+    parts: list[str] = []
+    done = at = 0
+    while match := _NAMED.search(text, at):
+        value, at = match["value"], match.start("value")
+        ordinary = _WORD.fullmatch(value) and not re.search(r"[:=：]\s*[\"'`“「]?$", match["name"])
+        if not (ordinary or _PLACEHOLDER.match(value)):
+            parts += (text[done:at], HIDDEN)
+            done = at = match.end()
+    return "".join((*parts, text[done:]))
 
 
 def _hide_card(match: re.Match[str]) -> str:

@@ -135,7 +135,7 @@ class Worker:
         if not batch:
             await asyncio.wrap_future(self._database.write(lambda tx: jobs.finish(tx, job, 0)))
             return
-        extraction = await self._extractor.extract(batch, known, summary)
+        extraction = await self._extractor.extract(batch, known, summary, attempt=max(job.attempts, 1))
         if extraction.refused:
             _log.info("job %s: refused %s", job.job_id, extraction.refused)
         await asyncio.wrap_future(self._database.write(lambda tx: apply(tx, job, extraction)))

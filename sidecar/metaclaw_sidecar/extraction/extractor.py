@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from ..errors import ExtractionError
 from ..records import MEMORY_TYPES, Memory, MemoryType, Turn, seconds
@@ -13,6 +13,7 @@ from . import prompt, screens
 from .model import Model
 
 _LONGEST_SUMMARY = 900
+Change = Literal["new", "restates", "replaces", "retracts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class Fact:
     memory_type: MemoryType
     content: str
     subject: str
-    change: Literal["new", "restates", "replaces"] = "new"
+    change: Change = "new"
     known: Memory | None = None
     entities: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -42,19 +43,31 @@ class Extraction:
     refused: dict[str, int] = field(default_factory=dict)
 
 
-class Extractor:
+class Extractor(Protocol):
     """Draws facts from turns."""
+
+    async def extract(
+        self, turns: Sequence[Turn], known: Sequence[Memory], earlier_summary: str, *, attempt: int = 1
+    ) -> Extraction:
+        """Ask once; a later `attempt` leaves more room for the answer. Raises ExtractionError."""
+        ...
+
+
+class LeanExtractor:
+    """Our own: one short request, whose facts quote what was said and say what they do to known memories."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
 
-    async def extract(self, turns: Sequence[Turn], known: Sequence[Memory], earlier_summary: str) -> Extraction:
+    async def extract(
+        self, turns: Sequence[Turn], known: Sequence[Memory], earlier_summary: str, *, attempt: int = 1
+    ) -> Extraction:
         """Ask once. Raises ExtractionError."""
         shape = prompt.schema(len(turns), len(known))
         request = prompt.messages(turns, known, earlier_summary)
         wanted = json.dumps(shape, separators=(",", ":"))
         request[0]["content"] += f"\n\nAnswer with one JSON value and nothing else. JSON Schema:\n{wanted}"
-        reply = await self._model.ask(request, shape)
+        reply = await self._model.ask(request, shape, attempt=attempt)
         return read(reply.value, turns, known)
 
 
@@ -111,20 +124,26 @@ def _fact(item: Any, turns: Sequence[Turn], known: Sequence[Memory]) -> Fact | s
     )  # fmt: skip
 
 
-def _change(
-    item: dict[str, Any], known: Sequence[Memory]
-) -> tuple[Literal["new", "restates", "replaces"], Memory | None]:
-    """What the fact does to a known memory. It replaces only one of its own kind and subject."""
+def _change(item: dict[str, Any], known: Sequence[Memory]) -> tuple[Change, Memory | None]:
+    """What the fact does to a known memory. It replaces only one of its own kind and subject, and a visit replaces no
+    home."""
     number, change = item.get("known"), item.get("change")
-    if change not in ("restates", "replaces") or not isinstance(number, int) or not 1 <= number <= len(known):
+    if (
+        change not in ("restates", "replaces", "retracts")
+        or not isinstance(number, int)
+        or not 1 <= number <= len(known)
+    ):
         return "new", None
     target = known[number - 1]
     if change == "restates":
         return "restates", target
     subject = str(item.get("subject") or "user").strip().casefold()
     same_subject = not target.subject or target.subject.casefold() == subject
+    if change == "retracts":
+        return ("retracts", target) if same_subject and item.get("said_by") != "assistant" else ("new", None)
     events = (item.get("kind") == "episodic", target.memory_type == "episodic")
-    return ("replaces", target) if same_subject and events[0] == events[1] else ("new", None)
+    visit = screens.passing(str(item.get("content"))) and not screens.passing(target.content)
+    return ("replaces", target) if same_subject and events[0] == events[1] and not visit else ("new", None)
 
 
 def _is_user(subject: Any) -> bool:

@@ -20,6 +20,7 @@ from ..errors import ExtractionError
 from ..settings import LlmSettings
 
 _LIMIT = 16 << 20
+_MOST_ROOM = 16_384
 _THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"^\s*```(?:json)?\s*\n(.*?)\n?```\s*$", re.DOTALL)
 _PERMANENT = ("refused", "not_configured")
@@ -41,11 +42,14 @@ class Model:
         self.calls = 0
         self.tokens = 0
 
-    async def ask(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any]) -> Reply:
-        """One answer as a JSON value. Raises ExtractionError; an answer that was cut off is one."""
+    async def ask(self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, Any], *, attempt: int = 1) -> Reply:
+        """One answer as a JSON value. Raises ExtractionError; an answer that was cut off is one.
+
+        Each further attempt may answer twice as long as the one before.
+        """
         asked: dict[str, Any] = {
             "messages": list(messages), "schema": dict(schema),
-            "max_tokens": self._settings.max_tokens, "purpose": "memory_extraction",
+            "max_tokens": self.room(attempt), "purpose": "memory_extraction",
         }  # fmt: skip
         command = list(self._settings.command)
         if not command:
@@ -59,6 +63,10 @@ class Model:
         usage = {name: int(count) for name, count in (answer.get("usage") or {}).items() if isinstance(count, int)}
         self.tokens += usage.get("prompt", 0) + usage.get("completion", 0)
         return Reply(parse(str(answer.get("text", ""))), usage)
+
+    def room(self, attempt: int) -> int:
+        """How many tokens the answer may have."""
+        return min(self._settings.max_tokens << min(attempt - 1, 4), max(self._settings.max_tokens, _MOST_ROOM))
 
     def _endpoint(self) -> dict[str, Any]:
         llm = self._settings

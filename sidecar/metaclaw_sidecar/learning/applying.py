@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ..extraction import Extraction, Fact
 from ..records import Job, Memory, Turn
 from ..store import Transaction, jobs, memories, turns
-from .storing import reinforce, store
+from .storing import current, reinforce, retract, store
 
 
 @dataclass(slots=True)
@@ -18,6 +18,7 @@ class Applied:
     added: int = 0
     reinforced: int = 0
     superseded: int = 0
+    retracted: int = 0
 
 
 def apply(tx: Transaction, job: Job, extraction: Extraction) -> Applied:
@@ -52,9 +53,15 @@ def keep_verbatim(tx: Transaction, job: Job) -> Applied:
 
 def _apply_one(tx: Transaction, job: Job, fact: Fact, applied: Applied) -> None:
     source = [fact.turn.turn_id]
+    if fact.change == "retracts":
+        known = current(tx, fact.known) if fact.known is not None else None
+        if known is not None and not known.pinned:
+            retract(tx, known, source, fact.turn.at)
+            applied.retracted += 1
+        return
     if fact.change == "restates" and fact.known is not None:
-        known = memories.many(tx.db, job.scope_id, [fact.known.memory_id]).get(fact.known.memory_id)
-        if known is not None and known.status == "active":
+        known = current(tx, fact.known)
+        if known is not None and known.memory_id == fact.known.memory_id:
             reinforce(tx, known, source)
             applied.reinforced += 1
             return

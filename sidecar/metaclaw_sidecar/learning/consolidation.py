@@ -1,4 +1,5 @@
-"""Tidying up: the same fact twice, facts that have expired, importance that fades. One run, one name, one undo.
+"""Tidying up: the same fact twice, facts that have expired, old summaries, importance that fades. One run, one name,
+one undo.
 
 Each step is planned by reading and done in small transactions; a memory that changed in between is left alone.
 """
@@ -13,7 +14,7 @@ from typing import NamedTuple
 from ..errors import NotFound
 from ..records import Memory, new_id
 from ..store import Database, Transaction, memories
-from ..store.words import fingerprint
+from .likeness import likeness
 from .storing import reinforce, supersede
 
 _DAY = 86_400.0
@@ -21,6 +22,7 @@ _UNUSED = 60 * _DAY  # a memory that nothing has touched for so long fades a lit
 _FADES = 0.9
 _LEAST = 0.1
 _LASTING = ("preference", "semantic")  # what a person is and wants does not fade
+_SUMMARIES = 30  # sessions whose summary is recalled; of older ones the facts and the raw turns tell
 _BATCH = 100
 
 
@@ -74,12 +76,15 @@ def sessions_since_last(db: sqlite3.Connection, scope_id: str) -> int:
 
 def _plan(held: Sequence[Memory], now: float) -> Iterator[_Step]:
     active = [memory for memory in held if memory.status == "active"]
-    kept: dict[tuple[str, str], Memory] = {}
+    summaries = [memory for memory in active if memory.memory_type == "working_summary" and not memory.pinned]
+    old = {one.memory_id for one in sorted(summaries, key=lambda m: -m.valid_from)[_SUMMARIES:]}
+    kept: dict[tuple[str, str, str], Memory] = {}
     for memory in sorted(active, key=lambda m: (not m.pinned, -m.reinforcement_score, m.created_at)):
-        if memory.expires_at is not None and memory.expires_at <= now and not memory.pinned:
+        expired = memory.expires_at is not None and memory.expires_at <= now and not memory.pinned
+        if expired or memory.memory_id in old:
             yield _Step("archive", memory)
             continue
-        same = kept.setdefault((fingerprint(memory.content), memory.subject), memory)
+        same = kept.setdefault((likeness(memory.content), memory.subject.casefold(), memory.memory_type), memory)
         # Turns kept as they were said are events: that two say the same is no mistake.
         if same is not memory and not memory.pinned and memory.origin != "verbatim":
             yield _Step("merge", memory, same)
@@ -99,7 +104,7 @@ def _do(tx: Transaction, steps: Sequence[_Step], outcome: Outcome) -> None:
         if memory is None or memory.version != step.memory.version:
             continue
         if step.kind == "archive":
-            memories.change(tx, memory, "expired", run_id=outcome.run_id, status="archived")
+            memories.change(tx, memory, "archived", run_id=outcome.run_id, status="archived")
             outcome.archived += 1
         elif step.kind == "decay":
             faded = max(memory.importance * _FADES, _LEAST)

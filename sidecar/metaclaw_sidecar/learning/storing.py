@@ -24,7 +24,7 @@ def store(tx: Transaction, fact: Memory, *, turns: Iterable[str] = (), replaces:
     alike = [memory for memory in memories.same_words(tx.db, fact.scope_id, fact.content) if memory.status == "active"]
     if alike:
         return Stored(reinforce(tx, alike[0], turns), "reinforced")
-    old = _current(tx, replaces) if replaces is not None else None
+    old = current(tx, replaces) if replaces is not None else None
     if old is None:
         return Stored(memories.insert(tx, fact, turns=turns), "added")
     if fact.valid_from < old.valid_from:  # learned late: it had been replaced before we heard of it
@@ -53,7 +53,13 @@ def reinforce(tx: Transaction, memory: Memory, turns: Iterable[str], *, by: floa
     )  # fmt: skip
 
 
-def _current(tx: Transaction, memory: Memory) -> Memory | None:
+def retract(tx: Transaction, memory: Memory, turns: Iterable[str], at: float) -> Memory:
+    """Somebody took it back: nothing stands in its place, and the history shows what it was."""
+    memories.add_sources(tx, memory.memory_id, turns)
+    return memories.change(tx, memory, "retracted", status="archived", superseded_at=max(at, memory.valid_from))
+
+
+def current(tx: Transaction, memory: Memory) -> Memory | None:
     """What stands in the place of a memory now; None when that is gone."""
     seen: set[str] = set()
     name = memory.memory_id

@@ -34,3 +34,7 @@ def test_a_text_without_secrets_stays_as_it_is() -> None:
 def test_a_named_value_goes_and_its_name_stays() -> None:
     assert redact("my Password: hunter22!") == f"my Password: {HIDDEN}"
     assert redact("密码是abc12345") == f"密码是{HIDDEN}"
+
+
+def test_a_name_after_a_name_hides_no_secret() -> None:
+    assert redact("the password is password: hunter22!") == f"the password is password: {HIDDEN}"
