@@ -246,3 +246,21 @@ def test_without_what_it_cannot_do_without_it_says_what_to_install(tmp_path: Pat
     assert ended.returncode == 1
     assert ended.stderr.endswith("install that again\n")
     assert ended.stderr.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the files of a running process")
+def test_a_full_disk_is_told_and_nothing_is_lost_once_there_is_room(service: MemoryService) -> None:
+    import resource
+
+    service.start()
+    service.post("/store", content="The spare key is at Mara's.")
+    assert service.process is not None
+    turn = {"prompt_text": "a long story " * 2000}
+    resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
+    with pytest.raises(urllib.error.HTTPError, match="503"):
+        service.post("/buffer_turn", session_id="s1", turn=turn)
+    assert service.post("/search", query="where is the spare key")["results"]
+    assert service.get("/health")["ok"]
+    resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert service.post("/buffer_turn", session_id="s1", turn=turn)["duplicate"] is False
+    assert service.post("/flush_session", session_id="s1")["added"] == 1
