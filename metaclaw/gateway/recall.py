@@ -91,7 +91,8 @@ class Recall:
         edits = Edits()
         anchors = _anchors(request)
         blocks = {i: live.ledger[a] for i, a in anchors.items() if a in live.ledger}
-        if extent.person not in blocks and self.sources and _first_call(request, extent):
+        known = extent.person in blocks or extent.person not in anchors
+        if not known and self.sources and _first_call(request, extent):
             found = await self._ask(request, live, extent, blocks)
             block = fence(_body(found)) if found else ""
             # An empty block is remembered as well: later calls of this turn must not recall in mid-loop.

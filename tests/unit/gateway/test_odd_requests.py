@@ -20,6 +20,7 @@ ODD = {
     "messages is null": b'{"messages": null}',
     "a message is no object": b'{"messages": [1, null, "x", [2]]}',
     "content of other types": b'{"messages":[{"role":"user","content":5},{"role":7,"content":{"a":1}},{"content":[[1]]}]}',
+    "roles of other kinds": b'{"messages":[{"role":"\\u0000","content":"x"},{"role":7,"content":"y"},{"role":"function","content":"z"}]}',
     "parts of other types": b'{"messages":[{"role":"user","content":[1,null,{"type":4,"text":5},{"type":"text","text":null}]}]}',
     "calls of other types": b'{"messages":[{"role":"assistant","tool_calls":{"a":1}},{"role":"assistant","tool_calls":[3]}]}',
     "own fields of other types": b'{"session_id":{"a":1},"turn_type":7,"session_done":[],"messages":[{"role":"user","content":"x"}]}',
@@ -46,6 +47,16 @@ def test_an_odd_body_is_answered_and_the_gateway_goes_on(gateway: Any, upstream:
         assert reply.status_code in (200, 400, 413, 422, 500) and (reply.status_code != 500 or upstream.calls()), name
         assert reply.headers["content-type"].startswith(("application/json", "text/event-stream")), name
     assert one.chat([{"role": "user", "content": "still there?"}]).status_code == 200
+    counts = one.services.metrics.snapshot()
+    assert (counts.get("edit_failed", 0), counts.get("record_failed", 0)) == (0, 0)
+
+
+@pytest.mark.parametrize("name", sorted(ODD))
+def test_an_odd_message_never_trips_the_gateway_itself(
+    gateway: Any, upstream: ScriptedUpstream, name: str, caplog: Any
+) -> None:
+    gateway().client.post("/v1/chat/completions", content=ODD[name], headers=JSON)
+    assert not [record for record in caplog.records if record.exc_info and "NotJson" not in record.exc_info[0].__name__]
 
 
 @pytest.mark.parametrize(
