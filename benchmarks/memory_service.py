@@ -2,7 +2,8 @@
 
 A real process with its default embedder, and a scripted model that takes `--model-ms` for an answer. Turns come at a
 steady rate over one connection, so that extraction, embedding and indexing run all the time; between them a prompt asks
-for recall. Also: seconds from start to healthy, and memory.
+for recall. `/readyz`, asked before each turn, does nothing: its figures are what the machine and HTTP take. Also:
+seconds from start to healthy, and memory.
 """
 
 from __future__ import annotations
@@ -81,9 +82,11 @@ def _measure(service: MemoryService, count: int, rate: float) -> dict[str, Any]:
     connection = http.client.HTTPConnection(service.url.removeprefix("http://"))
     buffered: list[float] = []
     recalled: list[float] = []
+    nothing: list[float] = []
     begin = time.perf_counter()
     for number in range(count):
         time.sleep(max(0.0, begin + number / rate - time.perf_counter()))
+        nothing.append(_timed(connection, "/readyz", None))
         turn = {"prompt_text": _talk(chance, 60), "response_text": _talk(chance, 120), "turn_id": f"t{number}"}
         buffered.append(_timed(connection, "/buffer_turn", {"session_id": f"s{number // 50}", "turn": turn}))
         if number % 5 == 4:
@@ -92,6 +95,7 @@ def _measure(service: MemoryService, count: int, rate: float) -> dict[str, Any]:
     memory = psutil.Process(service.process.pid).memory_info().rss / 2**20
     stats = service.get("/stats")
     return {
+        **{f"readyz_ms_{name}": value for name, value in _spread(nothing).items()},
         **{f"buffer_turn_ms_{name}": value for name, value in _spread(buffered).items()},
         **{f"retrieve_ms_{name}": value for name, value in _spread(recalled).items()},
         "rss_mb": round(memory),
@@ -105,10 +109,10 @@ def _talk(chance: random.Random, words: int) -> str:
     return " ".join(chance.choice(WORDS.split()) for _ in range(words)) + f" {chance.randrange(10**6)}."
 
 
-def _timed(connection: http.client.HTTPConnection, path: str, body: dict[str, Any]) -> float:
-    data = json.dumps(body).encode()
+def _timed(connection: http.client.HTTPConnection, path: str, body: dict[str, Any] | None) -> float:
+    data = None if body is None else json.dumps(body).encode()
     began = time.perf_counter()
-    connection.request("POST", path, data, {"Content-Type": "application/json"})
+    connection.request("GET" if data is None else "POST", path, data, {"Content-Type": "application/json"})
     answer = connection.getresponse()
     read = answer.read()
     took = (time.perf_counter() - began) * 1000
