@@ -51,6 +51,14 @@ def insert(tx: Transaction, memory: Memory, *, turns: Iterable[str] = (), reason
     return memory
 
 
+def insert_versions(tx: Transaction, before: Iterable[dict[str, Any]]) -> None:
+    """What a memory was before it came here: {version, at, reason, memory}."""
+    for version in before:
+        record = json.dumps(asdict(_clean(version["memory"])), ensure_ascii=False)
+        row = (version["memory"].memory_id, version["version"], version["at"], version["reason"], "", record)
+        tx.db.execute("INSERT OR IGNORE INTO versions VALUES (?, ?, ?, ?, ?, ?)", row)
+
+
 def change(tx: Transaction, memory: Memory, reason: str, *, run_id: str = "", **changes: Any) -> Memory:
     """Store a new version of a memory; a new text loses its vectors."""
     new = _clean(replace(memory, **changes, updated_at=tx.now, version=memory.version + 1))

@@ -42,6 +42,37 @@ def buffer(tx: Transaction, turn: Turn, key: str, flush_every: int) -> Buffered:
     return Buffered(new.turn_id, False, 0 if job else count, job)
 
 
+def restore(tx: Transaction, turn: Turn) -> Buffered:
+    """Put a turn back that was cleaned before, at its own place in its session if that is free; once."""
+    where = (turn.scope_id, turn.session_id)
+    mark = _mark(tx.db, turn, "")
+    tx.db.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, NULL)", (*where, turn.at))
+    old = tx.db.execute(
+        "SELECT turn_id FROM turns WHERE turn_id = ? OR (scope_id = ? AND session_id = ? AND mark = ?)",
+        (turn.turn_id, *where, mark),
+    ).fetchone()
+    if old is not None:
+        return Buffered(old["turn_id"], True, 0, None)
+    taken = "SELECT 1 FROM turns WHERE scope_id = ? AND session_id = ? AND position = ?"
+    position = turn.position
+    if tx.db.execute(taken, (*where, position)).fetchone():
+        last = "SELECT max(position) + 1 FROM turns WHERE scope_id = ? AND session_id = ?"
+        position = tx.db.execute(last, where).fetchone()[0]
+    tx.db.execute(
+        "INSERT INTO turns (turn_id, scope_id, session_id, position, mark, prompt, response, at, state)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (turn.turn_id, *where, position, mark, turn.prompt, turn.response, turn.at, turn.state),
+    )
+    tx.touch(turn.scope_id, turn.turn_id)
+    return Buffered(turn.turn_id, False, 0, None)
+
+
+def every(db: sqlite3.Connection, scope_id: str) -> list[Turn]:
+    """All turns of a scope whose text is kept, in the order they came."""
+    rows = db.execute(f"{_SELECT} WHERE scope_id = ? AND state != 'forgotten' ORDER BY seq", (scope_id,))
+    return [_turn(row) for row in rows]
+
+
 def fresh(scope_id: str, session_id: str, prompt: str, response: str, at: float) -> Turn:
     """A turn that is not stored yet, cleaned and without secrets: done here, so that the writer need not."""
     return Turn(new_id("turn"), scope_id, session_id, 0, written(prompt), written(response), at, "buffered")
