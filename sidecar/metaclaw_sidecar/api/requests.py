@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import base64
+import binascii
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ..records import MemoryType, seconds
 from ..retrieval import Kind, Mode
+from ..transfer import ExportFormat, ImportFormat
 
 MOST_RESULTS = 200
 MOST_TURNS = 1000
@@ -182,3 +186,37 @@ class Reindex(Asked):
     """`POST /reindex`."""
 
     all_scopes: bool = False
+
+
+class Export(Asked):
+    """`POST /export`."""
+
+    format: ExportFormat = "json"
+    all_scopes: bool = False
+    turns: bool = True
+
+
+class Import(Asked):
+    """`POST /import`: one of text, bytes in base64, or a path on the service's machine."""
+
+    format: ImportFormat = "auto"
+    data: str | None = None
+    data_base64: str | None = None
+    path: str | None = None
+    dry_run: bool = False
+
+    @model_validator(mode="after")
+    def _one_source(self) -> Self:
+        if sum(given is not None for given in (self.data, self.data_base64, self.path)) != 1:
+            raise ValueError("give one of data, data_base64 and path")
+        try:
+            base64.b64decode(self.data_base64 or "", validate=True)
+        except binascii.Error:
+            raise ValueError("data_base64 is not base64") from None
+        return self
+
+    def content(self) -> bytes | Path:
+        """The file's bytes, or where it is."""
+        if self.path is not None:
+            return Path(self.path).expanduser()
+        return (self.data or "").encode() if self.data_base64 is None else base64.b64decode(self.data_base64)

@@ -18,6 +18,7 @@ from .curation import Curation
 from .follow import Follow
 from .intake import Intake
 from .recall import Recall
+from .transfer import Transfer
 from .upkeep import Upkeep
 
 STORE_FILE = "memory.sqlite3"
@@ -45,6 +46,7 @@ class Service:
         self.intake = Intake(self._access, self._worker, settings, self.upkeep.session_ended)
         self.recall = Recall(self._access, self._retriever, settings)
         self.curation = Curation(self._access)
+        self.transfer = Transfer(self._access, settings.scope)
         self._access.on_events(self.follow.told)
 
     async def start(self) -> None:
