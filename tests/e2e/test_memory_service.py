@@ -82,8 +82,7 @@ def test_kill_at_any_instant_loses_no_acknowledged_turn_and_extracts_each_once_i
         service.kill()
         service.start()
     talker.join(60)
-    flushed = service.post("/flush_session", session_id="s1", final=True, wait=50)
-    assert flushed["state"] in ("done", "nothing")
+    until(lambda: _flushed(service) in ("done", "nothing"), "all jobs to be done", seconds=200)
     held = service.get("/memories?type=semantic&limit=500")["memories"]
     in_order = sorted(held, key=lambda memory: memory["source_turn_start"])
     assert [_number(memory) for memory in in_order] == list(range(total))
@@ -94,6 +93,10 @@ def test_kill_at_any_instant_loses_no_acknowledged_turn_and_extracts_each_once_i
     assert len(ended) == total // BATCH
     assert ended == sorted(ended)
     assert service.get("/stats")["turns"] == {"extracted": total}
+
+
+def _flushed(service: MemoryService) -> str:
+    return str(service.post("/flush_session", session_id="s1", final=True, wait=10)["state"])
 
 
 def _number(memory: dict[str, Any]) -> int:
@@ -112,7 +115,7 @@ def test_a_model_that_fails_delays_extraction_and_loses_nothing(
     assert "503" in failing[0]["error"]
     assert "sk-none" not in failing[0]["error"]
     assert service.post("/search", query="what is the number 3")["results"]  # the raw turns are found meanwhile
-    until(lambda: service.get("/jobs")["jobs"][0]["state"] == "done", "the second try", seconds=90)
+    until(lambda: service.get("/jobs")["jobs"][0]["state"] == "done", "the second try", seconds=200)
     assert service.get("/memories?type=semantic")["total"] == BATCH
 
 

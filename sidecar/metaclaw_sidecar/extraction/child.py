@@ -12,23 +12,22 @@ _NICENESS = 10
 
 def main() -> None:
     """Read a request from standard input, write the answer to standard output."""
-    _step_back()
+    step_back()
     asked = json.loads(sys.stdin.buffer.read())
     answer_to, sys.stdout = sys.stdout, sys.stderr  # what a library prints must not get into the answer
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     os.environ["LITELLM_MODE"] = "PRODUCTION"
-    json.dump(_answer(asked), answer_to)
+    json.dump(answer(asked), answer_to)
 
 
-def _step_back() -> None:
-    """Take only the time that nobody else wants: turns are handed in meanwhile."""
-    if sys.platform == "linux":
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-    elif sys.platform != "win32":
+def step_back() -> None:
+    """Let those go first who hand in turns meanwhile."""
+    if hasattr(os, "nice"):
         os.nice(_NICENESS)
 
 
-def _answer(asked: dict[str, Any]) -> dict[str, Any]:
+def answer(asked: dict[str, Any]) -> dict[str, Any]:
+    """`{text, usage, model}`, or `{reason, message}`."""
     import litellm
 
     litellm.telemetry = False
@@ -47,20 +46,20 @@ def _answer(asked: dict[str, Any]) -> dict[str, Any]:
         arguments["extra_headers"] = endpoint["headers"]
     shape = {"name": asked["purpose"], "schema": asked["schema"], "strict": False}
     try:
-        answer = _ask(litellm, arguments | {"response_format": {"type": "json_schema", "json_schema": shape}})
+        reply = _ask(litellm, arguments | {"response_format": {"type": "json_schema", "json_schema": shape}})
     except Exception as error:  # everything litellm and the libraries below it raise is the endpoint's failure
         return _failure(error, str(endpoint["api_key"]))
-    choice = answer.choices[0]
+    choice = reply.choices[0]
     if choice.finish_reason == "length":
         return {"reason": "truncated", "message": f"the answer was cut off at {asked['max_tokens']} tokens"}
     if choice.finish_reason == "content_filter":
         return {"reason": "refused", "message": "the model refused to answer"}
-    usage = getattr(answer, "usage", None)
+    usage = getattr(reply, "usage", None)
     counts = {
         "prompt": getattr(usage, "prompt_tokens", 0) or 0,
         "completion": getattr(usage, "completion_tokens", 0) or 0,
     }
-    return {"text": choice.message.content or "", "usage": counts, "model": answer.model or ""}
+    return {"text": choice.message.content or "", "usage": counts, "model": reply.model or ""}
 
 
 def _ask(litellm: Any, arguments: dict[str, Any]) -> Any:
