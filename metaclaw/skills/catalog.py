@@ -90,6 +90,9 @@ def as_skill(entry: Entry, builtin: bool, state: State) -> Skill:
     source: Source = "builtin"
     if not builtin:
         source = "learned" if state.learned.get(document.name) == entry.digest else "user"
+    standing = state.standings.get(document.name)
+    ours = standing is not None and source == "learned" and standing.version == entry.digest
+    stage = standing.stage if standing is not None and ours else "active"
     return Skill(
         name=document.name,
         description=document.description,
@@ -97,9 +100,10 @@ def as_skill(entry: Entry, builtin: bool, state: State) -> Skill:
         body=document.body,
         path=entry.path,
         source=source,
-        enabled=document.name not in state.disabled,
+        enabled=document.name not in state.disabled and stage in ("active", "trial"),
         digest=entry.digest,
         metadata=document.metadata,
+        stage=stage,
     )
 
 

@@ -16,7 +16,7 @@ from metaclaw.skills.errors import SkillError
 from metaclaw.skills.evolver_prompt import messages as prompt
 from metaclaw.skills.evolver_state import Change, Decision, Entry, EvolverState, Progress, Waiting
 from metaclaw.skills.format import read, write
-from metaclaw.skills.history import EVOLVER
+from metaclaw.skills.lifecycle import Move
 from metaclaw.skills.proposals import Accepted, Declined, judge, read_answer, schema
 from metaclaw.skills.transcript import Transcript, transcript
 
@@ -223,7 +223,10 @@ class Evolver:
             digest = current.digest if current is not None else ""
             if digest not in (change.base, mine):
                 return replace(change.entry, outcome="declined", reason="it was changed by somebody else meanwhile")
-            self.library.learn([read(data, change.name)], change.message, EVOLVER)
+            waits = current is not None and current.stage == "proposed"
+            stage = "proposed" if waits else change.stage
+            move = Move(self._now(), change.name, mine, stage, "evolver", change.entry.reason)
+            self.library.propose(read(data, change.name), move, change.message)
         except SkillError as error:
             return replace(change.entry, outcome="declined", reason=str(error))
         _log.info("skill %s %s from session %s", change.name, change.entry.outcome, change.entry.session_id)

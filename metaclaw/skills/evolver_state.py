@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from metaclaw.skills.lifecycle import Stage
 from metaclaw.skills.state import STATE_FOLDER
 from metaclaw_adapters.files import private_dir, write_atomic
 
@@ -43,6 +44,7 @@ class Change:
     base: str
     message: str
     entry: Entry
+    stage: Stage = "trial"  # `proposed` where a person has to say yes first
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,7 @@ from metaclaw.skills.git_objects import (
     store_blob,
     write_commit,
 )
+from metaclaw.skills.lifecycle import LOG_FILE
 from metaclaw.skills.state import STATE_FILE, STATE_FOLDER
 from metaclaw_adapters.files import private_dir, write_atomic
 
@@ -41,7 +42,8 @@ PERSON = "You <you@metaclaw.invalid>"
 EVOLVER = "MetaClaw <evolver@metaclaw.invalid>"
 _STATE = f"{STATE_FOLDER}/{STATE_FILE}"
 _STALE_LOCK_SECONDS = 5.0
-_EXCLUDED = f"# MetaClaw's working files\n/{STATE_FOLDER}/*\n!/{_STATE}\n"
+_LOG = f"{STATE_FOLDER}/{LOG_FILE}"
+_EXCLUDED = f"# MetaClaw's working files\n/{STATE_FOLDER}/*\n!/{_STATE}\n!/{_LOG}\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +158,10 @@ class History:
         for folder in sorted(self.folder.iterdir()):
             if not folder.name.startswith(".") and not folder.is_symlink() and (folder / FILE_NAME).is_file():
                 scan_folder(repo, folder, folder.name, found)
-        state = self.folder / _STATE
-        if state.is_file():
-            found[_STATE] = (0o100644, store_blob(repo, state.read_bytes()))
+        for name in (_STATE, _LOG):
+            path = self.folder / name
+            if path.is_file():
+                found[name] = (0o100644, store_blob(repo, path.read_bytes()))
         return found
 
     def _write_index(self, repo: Repo, files: Files) -> None:

@@ -6,14 +6,17 @@ import asyncio
 import hashlib
 import logging
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from metaclaw.skills.catalog import Catalog, Entry, as_skill
 from metaclaw.skills.errors import Exists, HistoryError, NotFound, Refused
 from metaclaw.skills.format import FILE_NAME, Document, check_name, write
-from metaclaw.skills.history import PERSON, History, Version
+from metaclaw.skills.history import EVOLVER, PERSON, History, Version
+from metaclaw.skills.lifecycle import Move, MoveLog, Standing, moved
 from metaclaw.skills.ranking import Ranker
 from metaclaw.skills.skill import Problem, Skill
 from metaclaw.skills.state import STATE_FILE, STATE_FOLDER, State, read_state, state_bytes, state_path
@@ -41,6 +44,9 @@ class Library:
         bank = BANK if builtin is True else builtin
         self._bank = Catalog(bank) if isinstance(bank, Path) else None
         self._user = Catalog(user_dir)
+        self._before = Catalog(user_dir / STATE_FOLDER / "previous")
+        self._earlier: dict[str, Skill] = {}
+        self._log = MoveLog(user_dir / STATE_FOLDER)
         self._state = State()
         self._skills: tuple[Skill, ...] = ()
         self._entries: dict[str, Entry] = {}
@@ -73,8 +79,14 @@ class Library:
         ranker = self._ranker
         if ranker is None:
             with self._lock:
-                ranker = self._ranker = self._ranker or Ranker(self._skills)
+                ranker = self._ranker = self._ranker or Ranker(self.served())
         return ranker
+
+    def served(self) -> tuple[Skill, ...]:
+        """What may be recalled now: what is switched on, and for an amendment that waits the version before it."""
+        waiting = {skill.name for skill in self._skills if skill.stage == "proposed"}
+        before = [self._earlier[name] for name in sorted(waiting & self._earlier.keys())]
+        return (*(skill for skill in self._skills if skill.enabled), *before)
 
     def reload(self) -> bool:
         """Read the folders again; whether anything changed."""
@@ -88,6 +100,8 @@ class Library:
                     found.update({entry.document.name: (entry, builtin) for entry in entries})
                     problems += wrong
             skills = tuple(as_skill(*found[name], self._state) for name in sorted(found))
+            earlier, _ = self._before.read()
+            self._earlier = {e.document.name: replace(as_skill(e, False, State()), source="learned") for e in earlier}
             self.problems = tuple(problems)
             self._entries = {name: entry for name, (entry, _) in found.items()}
             changed = skills != self._skills
@@ -141,7 +155,7 @@ class Library:
             self._commit("Record changes made by hand", PERSON)
             delete_tree(skill.path.parent)
             unwanted = skill.description if skill.source == "learned" else None
-            self._write_state(self._state.without(name).with_withdrawn(name, unwanted))
+            self._write_state(self._theirs(name, "deleted by the person").without(name).with_withdrawn(name, unwanted))
             self._commit(f"Remove {name}", PERSON)
             self.reload()
 
@@ -162,28 +176,99 @@ class Library:
         """Stop recalling the skill. Raises NotFound."""
         return self.set_enabled(name, False)
 
-    def learn(self, documents: list[Document], message: str, author: str) -> list[Skill]:
-        """Write skills of the evolver's as one commit; writing the same again changes nothing.
+    def propose(self, document: Document, move: Move, message: str) -> Skill:
+        """Write a skill of the evolver's in the stage of `move`; the version before it is kept beside. One commit.
 
-        Raises Refused for a name that is a person's or built in.
+        Doing it twice is doing it once. Raises Refused for a name that is a person's or built in.
         """
         with self._changing():
-            state = self._state
-            for document in documents:
-                data = write(document)
-                current = self._by_name(document.name)
-                if current is not None and current.source != "learned" and not _same(current.path, data):
-                    raise Refused(f"{document.name} is not the evolver's to change")
-            for document in documents:
-                data = write(document)
-                folder = private_dir(self.user_dir / check_name(document.name))
-                # The file first: killed in between, the same call finds its own bytes and goes on.
-                write_atomic(folder / FILE_NAME, data)
-                state = state.with_learned(document.name, hashlib.sha256(data).hexdigest())
-                self._write_state(state)
+            data = write(document)
+            digest = hashlib.sha256(data).hexdigest()
+            current = self._by_name(document.name)
+            if current is not None and current.digest == digest and current.stage == move.stage:
+                self._commit(message, EVOLVER)  # killed ahead of its commit
+                return current
+            if current is not None and current.source != "learned" and current.digest != digest:
+                raise Refused(f"{document.name} is not the evolver's to change")
+            if current is not None and current.digest != digest and current.stage == "active":
+                previous = private_dir(self._previous(document.name).parent)
+                write_atomic(previous / FILE_NAME, current.path.read_bytes())
+            folder = private_dir(self.user_dir / check_name(document.name))
+            # The file first: killed in between, the same call finds its own bytes and goes on.
+            write_atomic(folder / FILE_NAME, data)
+            state = self._state.with_learned(document.name, digest).with_withdrawn(document.name, None)
+            return self._move(state, replace(move, version=digest), message, EVOLVER)
+
+    def decide(self, name: str, move: Move, message: str = "") -> Skill | None:
+        """Move a skill to another stage: promote, turn down, retire, bring back. One commit, one line in the log.
+
+        An amendment that is turned down gives way to the version before it; a new skill that is turned down goes, and
+        its history keeps it (None). Raises NotFound, or Refused for a move that isn't allowed.
+        """
+        with self._changing():
+            skill = self.get(name)
+            if skill.source != "learned":
+                raise Refused(f"{name} is {'built in' if skill.source == 'builtin' else 'yours'}: it has no stages")
+            move = replace(move, version=skill.digest)
+            moved(self._standing(skill), move)  # before anything is touched
+            author = PERSON if move.by == "person" else EVOLVER
+            message = message or f"{name} is {move.stage}\n\n{move.reason}"
+            if move.stage == "rejected":
+                return self._turn_down(skill, move, message, author)
+            kept = self._move(self._state, move, message, author)
+            if move.stage == "active" and self._previous(name).exists():
+                delete_tree(self._previous(name).parent)
+                self.reload()
+            return kept
+
+    def previous(self, name: str) -> Skill | None:
+        """The version before an amendment that is not decided on yet: it serves where the amendment doesn't."""
+        return self._earlier.get(name)
+
+    def _turn_down(self, skill: Skill, move: Move, message: str, author: str) -> Skill | None:
+        previous = self._previous(skill.name)
+        standing = moved(self._standing(skill), move)
+        self._log.append([move])
+        if not previous.exists():
+            delete_tree(skill.path.parent)
+            self._write_state(self._state.without(skill.name).with_withdrawn(skill.name, skill.description))
             self._commit(message, author)
             self.reload()
-            return [self.get(document.name) for document in documents]
+            return None
+        data = previous.read_bytes()
+        digest = hashlib.sha256(data).hexdigest()
+        write_atomic(skill.path, data)
+        back = replace(move, stage="active", version=digest, reason="the version before the one that was turned down")
+        state = self._state.with_learned(skill.name, digest).with_standing(skill.name, standing)
+        kept = self._move(state, back, message, author)
+        delete_tree(previous.parent)
+        self.reload()
+        return kept
+
+    def _move(self, state: State, move: Move, message: str, author: str) -> Skill:
+        standing = moved(state.standings.get(move.name), move)
+        self._log.append([move])
+        self._write_state(state.with_standing(move.name, standing))
+        self._commit(message, author)
+        self.reload()
+        return self.get(move.name)
+
+    def _theirs(self, name: str, reason: str) -> State:
+        """The state without a stage for this name: a person has taken the skill over."""
+        standing = self._state.standings.get(name)
+        if standing is None:
+            return self._state
+        self._log.append([Move(time.time(), name, standing.version, "theirs", "person", reason)])
+        if self._previous(name).exists():
+            delete_tree(self._previous(name).parent)
+        return self._state.with_standing(name, None)
+
+    def _standing(self, skill: Skill) -> Standing | None:
+        standing = self._state.standings.get(skill.name)
+        return standing if standing is not None and standing.version == skill.digest else None
+
+    def _previous(self, name: str) -> Path:
+        return self.user_dir / STATE_FOLDER / "previous" / name / FILE_NAME
 
     def install(self, package: Package, replace: bool = False) -> Skill:
         """Take in a skill with all its files, as a whole or not at all. Raises Exists unless it may replace one."""
@@ -199,7 +284,8 @@ class Library:
             if folder.exists():
                 delete_tree(folder)
             incoming.rename(folder)
-            self._write_state(self._state.with_learned(package.name, None).with_withdrawn(package.name, None))
+            state = self._theirs(package.name, "imported by the person")
+            self._write_state(state.with_learned(package.name, None).with_withdrawn(package.name, None))
             self._commit(f"Import {package.name}", PERSON)
             self.reload()
             return self.get(package.name)
@@ -249,7 +335,8 @@ class Library:
         data = write(document)
         self._commit("Record changes made by hand", PERSON)
         folder = private_dir(self.user_dir / document.name)
-        self._write_state(self._state.with_learned(document.name, None).with_withdrawn(document.name, None))
+        state = self._theirs(document.name, "changed by the person")
+        self._write_state(state.with_learned(document.name, None).with_withdrawn(document.name, None))
         write_atomic(folder / FILE_NAME, data)
         self._commit(message, PERSON)
         self.reload()

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from metaclaw.skills.lifecycle import Stage
+
 Source = Literal["builtin", "user", "learned"]
 GENERAL_CATEGORIES = frozenset({"general", "common_mistakes"})
 
@@ -15,7 +17,8 @@ GENERAL_CATEGORIES = frozenset({"general", "common_mistakes"})
 class Skill:
     """One skill of the library. `digest` is the SHA-256 of its SKILL.md, in hexadecimal.
 
-    `learned` means written by the evolver and not touched by a person since.
+    `learned` means written by the evolver and not touched by a person since; only such a skill has another stage than
+    `active`. `enabled` says whether it may be recalled: it is switched on, and its stage allows it.
     """
 
     name: str
@@ -27,6 +30,7 @@ class Skill:
     enabled: bool
     digest: str
     metadata: Mapping[str, str] = field(default_factory=dict, hash=False)
+    stage: Stage = "active"
 
     @property
     def general(self) -> bool:

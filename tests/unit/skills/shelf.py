@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from metaclaw.skills import Document
+from metaclaw.skills import Document, Library, Skill
 from metaclaw.skills.format import write
+from metaclaw.skills.lifecycle import Move, Stage
 
 FLAKY: dict[str, Any] = {
     "name": "flaky-tests",
@@ -54,3 +55,8 @@ def put_raw(folder: Path, name: str, data: bytes | str) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
     return path
+
+
+def propose(library: Library, doc: Document, message: str = "Learn", stage: Stage = "trial") -> Skill:
+    """Write a skill as the evolver does."""
+    return library.propose(doc, Move(1.0, doc.name, "", stage, "evolver", "the person said so"), message)

@@ -367,7 +367,7 @@ async def test_killed_at_any_point_a_session_is_learned_from_once(
     elif point == "written":
         die(Library, "_commit", before=True)
     elif point == "committed":
-        die(Library, "learn", before=False)
+        die(Library, "propose", before=False)
     elif point == "logged":
         die(EvolverState, "log", before=False)
     else:

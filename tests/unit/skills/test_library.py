@@ -13,7 +13,7 @@ import pytest
 
 from metaclaw.skills import Exists, Library, NotFound, Refused
 
-from .shelf import BACKUP, FLAKY, MINUTES, SQL, document, put, put_raw
+from .shelf import BACKUP, FLAKY, MINUTES, SQL, document, propose, put, put_raw
 
 
 @pytest.fixture
@@ -182,7 +182,7 @@ def test_a_diff_shows_the_newest_change(library: Library) -> None:
 def test_git_itself_finds_the_folder_clean_and_sound(library: Library) -> None:
     library.add(document(SQL))
     library.disable("slow-queries")
-    library.learn([document(BACKUP)], "Learn backup-before-edit", "MetaClaw <evolver@metaclaw.invalid>")
+    propose(library, document(BACKUP), "Learn backup-before-edit")
 
     def git(*arguments: str) -> str:
         return subprocess.run(
@@ -236,20 +236,20 @@ def test_a_link_is_never_followed_out_of_the_folder_when_it_is_removed(library: 
 
 
 def test_what_the_evolver_wrote_is_learned_until_a_person_touches_it(library: Library) -> None:
-    library.learn([document(SQL)], "Learn", "MetaClaw <m@metaclaw.invalid>")
+    propose(library, document(SQL))
     assert library.get("slow-queries").source == "learned"
     path = library.get("slow-queries").path
     path.write_bytes(path.read_bytes() + b"\nMy own line.\n")
     library.reload()
     assert library.get("slow-queries").source == "user"
     with pytest.raises(Refused):
-        library.learn([document(SQL, body="Mine again.")], "Amend", "MetaClaw <m@metaclaw.invalid>")
+        propose(library, document(SQL, body="Mine again."))
     assert "My own line." in path.read_text(encoding="utf-8")
 
 
 def test_the_evolver_does_not_touch_built_in_skills(library: Library) -> None:
     with pytest.raises(Refused):
-        library.learn([document(FLAKY, body="New.")], "Amend", "MetaClaw <m@metaclaw.invalid>")
+        propose(library, document(FLAKY, body="New."))
 
 
 def test_processes_take_turns(library: Library) -> None:
