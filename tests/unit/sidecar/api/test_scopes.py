@@ -50,6 +50,8 @@ def reads(held: Held) -> Iterator[tuple[str, str, dict[str, Any] | None]]:
         "/memories?status=all",
     ):
         yield "GET", path, None
+    for form in ("json", "markdown", "mem0"):
+        yield "POST", "/export", {"format": form}
     for mode in ("keyword", "hybrid", "semantic", "auto"):
         yield "POST", "/search", {"query": SECRET, "mode": mode, "min_score": 0}
         yield "POST", "/retrieve", {"task_description": f"who likes {SECRET}?", "mode": mode, "min_score": 0}
@@ -86,10 +88,22 @@ async def test_nothing_of_another_scope_is_shown(client: httpx.AsyncClient) -> N
     for method, path, body in reads(held):
         seen = await ask(client, method, path.partition("?")[0] if body is None else path, body, BEN)
         assert seen.status_code == 200, path
-        assert SECRET not in json.dumps(seen.json().get("results", seen.json())), path
+        assert SECRET not in seen.text, path
         assert held.memory not in seen.text and held.turn not in seen.text, path
     shown = await ask(client, "POST", "/search", {"query": SECRET}, ANN)
     assert {held.memory, held.turn} <= {one["memory_id"] for one in shown.json()["results"]}
+
+
+async def test_events_are_those_of_one_scope(client: httpx.AsyncClient) -> None:
+    await fill(client)
+    async with client.stream("GET", "/events", params={"scope_id": BEN, "after": 0}) as stream:
+        lines = stream.aiter_lines()
+        assert await anext(lines) == ": connected"
+        stored = (await client.post("/store", json={"content": "Ben rows.", "scope_id": BEN})).json()
+        async for line in lines:
+            if line.startswith("data: "):
+                assert json.loads(line[6:])["subject"] == stored["memory_id"]
+                break
 
 
 async def test_an_id_of_another_scope_does_not_exist(client: httpx.AsyncClient) -> None:
