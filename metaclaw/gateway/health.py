@@ -11,9 +11,13 @@ PATHS = ("/healthz", "/readyz")
 
 
 async def answer(services: Services, path: str, send: Send) -> None:
-    """`/healthz` proves which process this is; `/readyz` is 200 once journal and skills are open, else 503."""
+    """`/healthz` proves which process this is; `/readyz` is 200 once journal and skills are open, else 503.
+
+    `memory` tells a client that could recall memories itself whether the gateway does it.
+    """
     if path == "/healthz":
         body = {"ok": True, "pid": services.pid, "version": __version__, "instance": services.instance}
+        body["memory"] = services.settings.memory.enabled
         await respond(send, 200, dumps(body))
         return
     waiting = services.waiting_for()
