@@ -26,6 +26,10 @@ pytestmark = [pytest.mark.openclaw, pytest.mark.usefixtures("openclaw_tools")]
 
 PACK = tools.ROOT / "extensions" / "metaclaw-openclaw" / "pack.py"
 ID = "metaclaw-openclaw"
+FACT = "My goat is called Zanzibar."
+QUESTION = "What is my goat called?"
+OTHER_FACT = "My parrot is called Quibble."
+OTHER_QUESTION = "What is my parrot called?"
 OWN_HEADERS = {"x-session-id", "x-turn-type", "x-user-id", "x-workspace-id", "x-memory-scope", "x-metaclaw-client"}
 SETTINGS = """\
 mode: skills_only
@@ -42,6 +46,11 @@ proxy:
 skills:
   enabled: false
   auto_evolve: false
+memory:
+  enabled: true
+  embedder: none
+  auto_extract: false
+  port: {memory_port}
 """
 PROVIDER = """\
       metaclaw: {
@@ -83,15 +92,22 @@ class Story:
     calls: dict[str, list[Knock]] = field(default_factory=dict)
     closed: list[Knock] = field(default_factory=list)
     sessions: list[dict[str, Any]] = field(default_factory=list)
+    memories: list[dict[str, Any]] = field(default_factory=list)
+    asked: dict[str, Recorded] = field(default_factory=dict)
     elsewhere: list[Recorded] = field(default_factory=list)
+    own_calls: list[Knock] = field(default_factory=list)
     left: dict[str, Any] = field(default_factory=dict)
 
     def during(self, name: str, text: str, session: str = "main") -> str:
         """Say something, and keep the model calls it took."""
         before = len(self.door.knocks)
         answer = self.openclaw.say(text, session)
-        self.calls[name] = [k for k in self.door.knocks[before:] if k.path.endswith("/chat/completions")]
+        self.calls[name] = self.model_calls(before)
         return answer
+
+    def model_calls(self, since: int) -> list[Knock]:
+        """The model calls among the knocks from that one on."""
+        return [knock for knock in self.door.knocks[since:] if knock.path.endswith("/chat/completions")]
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +115,7 @@ def story(provider: ScriptedUpstream, packed: Path, tmp_path_factory: pytest.Tem
     """Everything, once."""
     openclaw = OpenClaw(tmp_path_factory.mktemp("home"), unused_port())
     metaclaw = MetaClaw(openclaw.home / "metaclaw-state", unused_port(), openclaw.env)
-    metaclaw.configure(SETTINGS.format(base_url=provider.base_url, port=metaclaw.port))
+    metaclaw.configure(SETTINGS.format(base_url=provider.base_url, port=metaclaw.port, memory_port=unused_port()))
     metaclaw.start_gateway()
     try:
         with Doorkeeper(metaclaw.url) as door:
@@ -131,36 +147,88 @@ def install(told: Story, packed: Path) -> None:
 
 
 def tell(told: Story) -> None:
-    """Two conversations, a tool, a heartbeat."""
+    """Two conversations, a tool, a heartbeat; then turns that MetaClaw's gateway doesn't see."""
     told.upstream.tool("which files", "ls", '{"path":"."}', then="Two files.")
-    told.during("first", "My goat is called Zanzibar.")
+    told.during("first", FACT)
     told.during("tool", "Tell me which files there are.")
     before = len(told.door.knocks)
-    told.openclaw.run(
-        "system", "event", "--text", "Look after the goat.", "--mode", "now", "--session-key", "agent:main:main"
-    )
-    until(lambda: [k for k in told.door.knocks[before:] if k.path.endswith("/chat/completions")], "the heartbeat")
-    told.calls["heartbeat"] = [k for k in told.door.knocks[before:] if k.path.endswith("/chat/completions")]
+    beat = ("system", "event", "--text", "Look after the goat.", "--mode", "now", "--session-key", "agent:main:main")
+    told.openclaw.run(*beat)
+    until(lambda: told.model_calls(before), "the heartbeat")
+    told.calls["heartbeat"] = told.model_calls(before)
     told.during("new", "/new")
-    told.during("second", "What is my goat called?")
+    until(lambda: remembered(told, "goat"), "the first session to be remembered")
+    told.during("second", QUESTION)
+    told.asked["second"] = agent_call(told)
     told.closed = [k for k in told.door.knocks if k.path.endswith("/close")]
     told.sessions = told.metaclaw.request("GET", "/v1/sessions")["data"]
+    told.memories = remembered(told, "goat")
+    beside_metaclaw(told)
     without_metaclaw(told)
     remove(told)
+
+
+def remembered(told: Story, words: str) -> list[dict[str, Any]]:
+    """What memory finds."""
+    found: list[dict[str, Any]] = told.metaclaw.request("GET", f"/v1/memory/search?q={words}")
+    return found
+
+
+def agent_call(told: Story) -> Recorded:
+    """The agent's last request to the provider."""
+    return [call for call in told.upstream.calls("chat") if call.json().get("tools")][-1]
+
+
+def command(told: Story, line: str) -> str:
+    """Type a command in the control page's chat; returns what it answers."""
+    key = "agent:main:page"
+    wanted = {"sessionKey": key, "message": line, "idempotencyKey": line}
+    told.openclaw.run("gateway", "call", "chat.send", "--params", json.dumps(wanted), "--json")
+    history = ("gateway", "call", "chat.history", "--params", json.dumps({"sessionKey": key}), "--json")
+
+    def answered() -> str:
+        texts = [text_of(message) for message in json.loads(told.openclaw.run(*history))["messages"]]
+        return texts[texts.index(line) + 1] if line in texts[:-1] else ""
+
+    return until(answered, f"an answer to {line}")
+
+
+def text_of(message: dict[str, Any]) -> str:
+    """What a message of the transcript says."""
+    content = message["content"]
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
+def beside_metaclaw(told: Story) -> None:
+    """Another provider answers; the plugin itself recalls and hands in, and the agent and the person ask memory."""
+    openclaw = told.openclaw
+    before = openclaw.output().count("[reload]")
+    openclaw.run("config", "set", "agents.defaults.model.primary", "mine/scripted-model")
+    until(lambda: openclaw.output().count("[reload]") > before, "OpenClaw to reload its configuration")
+    knocks, seen = len(told.door.knocks), len(told.upstream.requests)
+    openclaw.say(OTHER_FACT, "beside")
+    until(lambda: remembered(told, "parrot"), "the turn to be handed in by the plugin")
+    openclaw.say("/new", "beside")
+    openclaw.say(OTHER_QUESTION, "beside")
+    told.asked["beside"] = agent_call(told)
+    call = {"id": "metaclaw_memory_search", "args": {"query": "parrot"}}
+    told.upstream.tool("look it up", "tool_call", json.dumps(call), then="Found.")
+    openclaw.say("Please look it up in your memory.", "beside")
+    told.asked["tool"] = agent_call(told)
+    for line in ("/remember The parrot likes figs.", "/recall figs", "/memory", "/skills"):
+        told.printed[line] = command(told, line)
+    told.elsewhere = [call for call in told.upstream.requests[seen:] if call.wire == "chat"]
+    told.own_calls = told.door.knocks[knocks:]
+    told.printed["plugins"] = openclaw.run("plugins", "list", "--json")
 
 
 def without_metaclaw(told: Story) -> None:
     """MetaClaw's address is dead; another provider answers."""
     told.door.open = False
     openclaw = told.openclaw
-    before = openclaw.output().count("[reload]")
-    openclaw.run("config", "set", "agents.defaults.model.primary", "mine/scripted-model")
-    until(lambda: openclaw.output().count("[reload]") > before, "OpenClaw to reload its configuration")
-    seen = len(told.upstream.requests)
-    told.printed["alone"] = openclaw.say("Are you there?", "alone")
-    openclaw.say("/new", "alone")
-    openclaw.say("/new", "alone")
-    told.elsewhere = [call for call in told.upstream.requests[seen:] if call.wire == "chat"]
+    for _ in range(2):
+        told.printed["alone"] = openclaw.say("Are you there?", "alone")
+        openclaw.say("/new", "alone")
 
 
 def remove(told: Story) -> None:
@@ -218,6 +286,39 @@ def test_only_main_turns_are_turns_of_the_session(story: Story) -> None:
     assert {session["claw"] for session in story.sessions} == {"openclaw"}
 
 
+def test_what_was_said_in_one_session_is_recalled_in_the_next_exactly_once(story: Story) -> None:
+    asked = story.asked["second"].body.decode()
+    assert asked.count("Zanzibar") == 1
+    seen = story.door.knocks[: story.door.knocks.index(story.own_calls[0])]
+    assert not [knock.path for knock in seen if knock.path.endswith(("/retrieve", "/buffer_turn"))]
+
+
+def test_a_heartbeat_is_not_remembered(story: Story) -> None:
+    assert story.memories
+    assert not [one for one in story.memories if "Look after" in one["content"]]
+
+
+def test_turns_that_the_gateway_does_not_see_are_recalled_into_and_remembered_by_the_plugin(story: Story) -> None:
+    assert story.asked["beside"].body.decode().count("Quibble") == 1
+    paths = [knock.path for knock in story.own_calls]
+    assert paths.count("/v1/memory/buffer_turn") == 3
+    assert "/v1/memory/flush_session" in paths
+
+
+def test_the_agent_and_the_person_can_ask_memory(story: Story) -> None:
+    assert "Quibble" in story.asked["tool"].json()["messages"][-2]["content"]
+    assert story.printed["/remember The parrot likes figs."].startswith("Remembered (mem_")
+    assert "The parrot likes figs." in story.printed["/recall figs"]
+    assert "memories" in story.printed["/memory"]
+    assert story.printed["/skills"]
+
+
+def test_the_memory_plugin_that_was_there_is_undisturbed(story: Story) -> None:
+    listed = {one["id"]: one for one in json.loads(story.printed["plugins"])["plugins"]}
+    assert listed["memory-core"]["status"] == "loaded"
+    assert "slots" not in story.left.get("plugins", {})
+
+
 def test_nothing_is_told_to_another_provider(story: Story) -> None:
     assert story.elsewhere
     for call in story.elsewhere:
@@ -226,7 +327,8 @@ def test_nothing_is_told_to_another_provider(story: Story) -> None:
 
 def test_with_metaclaw_away_the_agent_answers_and_one_line_is_logged(story: Story) -> None:
     assert story.printed["alone"] == "Understood."
-    assert story.openclaw.output().count("MetaClaw: no end of the session") == 1
+    assert story.openclaw.output().count("MetaClaw: closing a session failed") == 1
+    assert story.openclaw.output().count("MetaClaw: memory failed") == 1
 
 
 def test_removed_it_leaves_nothing_of_its_own_in_the_configuration(story: Story) -> None:

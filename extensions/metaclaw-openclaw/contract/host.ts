@@ -16,4 +16,5 @@ export function hooks(real: OpenClawPluginApi, ours: Hooks): void {
   real.on("heartbeat_prompt_contribution", ours.heartbeat_prompt_contribution);
   real.on("model_call_started", ours.model_call_started);
   real.on("before_prompt_build", ours.before_prompt_build);
+  real.on("agent_end", ours.agent_end);
 }

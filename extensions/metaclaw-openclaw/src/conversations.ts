@@ -3,16 +3,17 @@
 import { createHash } from "node:crypto";
 
 import type { HookContext, TransportContext } from "./host.ts";
+import { Handshake } from "./memory.ts";
 import { Names } from "./names.ts";
-import { agentOf, OWNER, type Person, scopeOf, sender, userOf } from "./people.ts";
+import { isOwnChannel, OWNER, type Person, personOf, scopeOf, sender, userOf } from "./people.ts";
 import type { Settings } from "./settings.ts";
 import { turnType, type TurnType } from "./turns.ts";
 
 const MOST = 500;
-const NO_CHANNEL = new Set(["", "webchat", "cli", "internal", "gateway", "unknown"]);
 
 /** One run of the agent: a turn with all its model calls. */
 export interface Run {
+  id: string;
   type: TurnType;
   sessionKey: string;
   sessionId: string;
@@ -25,10 +26,12 @@ export interface Run {
  */
 export class Conversations {
   readonly names: Names;
+  readonly handshake = new Handshake();
   readonly #runs = new Map<string, Run>();
   readonly #started = new Map<string, Run[]>(); // session id → runs that announced a model call not yet sent
   readonly #last = new Map<string, Run | undefined>(); // session id → the run whose call was sent last
   readonly #senders = new Map<string, { user: string; runId: string }>(); // session key → who wrote last
+  readonly #captured = new Map<string, Map<string, string>>(); // session id → names handed to memory, and their scopes
   readonly #heartbeats = new Set<string>(); // session keys in which a heartbeat has just begun
 
   constructor(stateDir: string) {
@@ -37,7 +40,7 @@ export class Conversations {
 
   /** Somebody wrote through a channel. */
   received(sessionKey: string, runId: string, channel: string, senderId: string): void {
-    if (!sessionKey || NO_CHANNEL.has(channel) || !senderId) return;
+    if (!sessionKey || isOwnChannel(channel) || !senderId) return;
     remember(this.#senders, sessionKey, { user: sender(channel, senderId), runId });
   }
 
@@ -57,6 +60,18 @@ export class Conversations {
     if (!runId || !sessionId) return;
     const run = this.#learn(runId, context, false);
     remember(this.#started, sessionId, [...(this.#started.get(sessionId) ?? []), run].slice(-8));
+  }
+
+  /** A turn of this conversation was handed to memory by us. */
+  captured(sessionId: string, name: string, scope: string): void {
+    remember(this.#captured, sessionId, new Map([...(this.#captured.get(sessionId) ?? []), [name, scope]]));
+  }
+
+  /** The conversations of a session that were handed to memory by us; asked once, when it ends. */
+  takeCaptured(sessionId: string): [name: string, scope: string][] {
+    const taken = [...(this.#captured.get(sessionId) ?? [])];
+    this.#captured.delete(sessionId);
+    return taken;
   }
 
   /** What is known of a run. */
@@ -99,22 +114,22 @@ export class Conversations {
     const sessionKey = context.sessionKey ?? known?.sessionKey ?? "";
     const beating = this.#heartbeats.delete(sessionKey);
     const run: Run = {
+      id: runId,
       type: !context.trigger && (beating || known?.type === "side") ? "side" : turnType({ ...context, runId }),
       sessionKey,
       sessionId: context.sessionId ?? known?.sessionId ?? "",
-      person: { user: this.#user(sessionKey, runId, context), workspace: context.agentId ?? agentOf(sessionKey) },
+      person: this.#person(sessionKey, runId, context),
     };
     remember(this.#runs, runId, run);
     return run;
   }
 
-  #user(sessionKey: string, runId: string, context: HookContext): string {
-    const own = userOf(sessionKey);
-    if (own !== OWNER) return own;
+  #person(sessionKey: string, runId: string, context: HookContext): Person {
     const channel = context.channel ?? context.messageProvider ?? "";
-    if (context.senderId && !NO_CHANNEL.has(channel)) return sender(channel, context.senderId);
+    const person = personOf({ ...context, sessionKey, channel });
     const wrote = this.#senders.get(sessionKey);
-    return wrote && wrote.runId === runId ? wrote.user : OWNER;
+    if (person.user === OWNER && wrote?.runId === runId) person.user = wrote.user;
+    return person;
   }
 }
 

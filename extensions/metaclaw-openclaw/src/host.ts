@@ -45,7 +45,11 @@ export interface Hooks {
     event: { runId: string; sessionKey?: string; sessionId?: string; provider: string },
     context: HookContext,
   ) => void;
-  before_prompt_build: (event: { prompt: string; messages: unknown[] }, context: HookContext) => void;
+  before_prompt_build: (
+    event: { prompt: string },
+    context: HookContext,
+  ) => Promise<{ appendContext: string } | undefined> | undefined;
+  agent_end: (event: { runId?: string; messages: unknown[] }, context: HookContext) => Promise<void> | void;
 }
 
 export interface TransportContext {
@@ -77,6 +81,44 @@ export interface Service {
   start: (context: { config: HostConfig; logger: Logger }) => void;
 }
 
+export interface ToolResult {
+  content: { type: "text"; text: string }[];
+  details: unknown;
+}
+
+export interface Tool {
+  name: string;
+  label: string;
+  description: string;
+  parameters: { type: "object"; properties: Record<string, object>; required?: string[] };
+  execute: (callId: string, given: Record<string, unknown>, signal?: AbortSignal) => Promise<ToolResult>;
+}
+
+export interface ToolContext {
+  agentId?: string;
+  sessionKey?: string;
+  sessionId?: string;
+  messageChannel?: string;
+  requesterSenderId?: string;
+}
+
+export interface CommandContext {
+  args?: string;
+  channel: string;
+  senderId?: string;
+  agentId?: string;
+  sessionKey?: string;
+  isAuthorizedSender: boolean;
+}
+
+export interface SlashCommand {
+  name: string;
+  description: string;
+  acceptsArgs: boolean;
+  requireAuth: boolean;
+  handler: (context: CommandContext) => Promise<{ text: string }>;
+}
+
 export interface PluginApi {
   id: string;
   version?: string;
@@ -92,4 +134,6 @@ export interface PluginApi {
   on: <Name extends keyof Hooks>(name: Name, handler: Hooks[Name]) => void;
   registerProvider: (provider: Provider) => void;
   registerService: (service: Service) => void;
+  registerTool: (factory: (context: ToolContext) => Tool[] | null, options: { names: string[] }) => void;
+  registerCommand: (command: SlashCommand) => void;
 }

@@ -1,8 +1,8 @@
 /** Tells MetaClaw, with each model request, whose conversation it belongs to, and closes conversations that ended. */
 
-import { mayReadConversations } from "./access.ts";
 import type { Conversations } from "./conversations.ts";
 import type { PluginApi } from "./host.ts";
+import { openMemory } from "./memory.ts";
 import { ask, gatewayOf, isWired, MetaClawError, PROVIDER } from "./metaclaw.ts";
 import type { Settings } from "./settings.ts";
 import { Trouble } from "./trouble.ts";
@@ -30,14 +30,12 @@ export function identify(api: PluginApi, settings: Settings, conversations: Conv
   api.on("after_compaction", (event, context) => {
     if (event.previousSessionId && context.sessionId) conversations.names.follow(event.previousSessionId, context.sessionId);
   });
-  if (mayReadConversations(api.config)) {
-    api.on("before_prompt_build", (_, context) => void conversations.prepared(context));
-  }
-  closeWhatEnds(api, conversations);
+  closeWhatEnds(api, settings, conversations);
 }
 
-function closeWhatEnds(api: PluginApi, conversations: Conversations): void {
-  const trouble = new Trouble(api.logger, "end of the session at its gateway");
+function closeWhatEnds(api: PluginApi, settings: Settings, conversations: Conversations): void {
+  const trouble = new Trouble(api.logger, "closing a session");
+  const memory = openMemory(api.config, settings);
   api.on("session_end", async (event) => {
     const { sessionId, nextSessionId, reason = "" } = event;
     if (reason === "compaction" && nextSessionId) conversations.names.follow(sessionId, nextSessionId);
@@ -45,7 +43,8 @@ function closeWhatEnds(api: PluginApi, conversations: Conversations): void {
     const names = conversations.namesOf(sessionId);
     if (nextSessionId === sessionId) conversations.names.renew(sessionId);
     else conversations.names.forget(sessionId);
-    if (isWired(api.config)) await trouble.openly(() => close(api, names));
+    const flushed = conversations.takeCaptured(sessionId).map(([name, scope]) => memory?.flush(name, scope, CLOSE_MS));
+    await trouble.openly(() => Promise.all([isWired(api.config) ? close(api, names) : undefined, ...flushed]));
   });
 }
 

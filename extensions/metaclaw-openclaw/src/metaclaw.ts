@@ -7,6 +7,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 
 import type { HostConfig } from "./host.ts";
+import type { Settings } from "./settings.ts";
 
 export const PROVIDER = "metaclaw";
 const GATEWAY = "http://127.0.0.1:30000";
@@ -39,13 +40,21 @@ export function isWired(config: HostConfig): boolean {
   return Boolean(config.models?.providers?.[PROVIDER]?.baseUrl);
 }
 
+/** Where memory is: at the address the settings name, else behind the gateway, which passes the whole API on. */
+export function memoryOf(config: HostConfig, settings: Settings): Place | undefined {
+  if (settings.sidecarUrl) return { url: settings.sidecarUrl.replace(/\/+$/, ""), key: "" };
+  if (!isWired(config)) return undefined;
+  const gateway = gatewayOf(config);
+  return { url: `${gateway.url}/v1/memory`, key: gateway.key };
+}
+
 /**
  * Ask for JSON. `timeout` is in milliseconds. Throws MetaClawError. Not with `fetch`: OpenClaw may have put a proxy
  * behind it, and MetaClaw is on this machine.
  */
 export async function ask(
   place: Place,
-  method: "GET" | "POST",
+  method: "GET" | "POST" | "DELETE",
   path: string,
   wanted: { body?: unknown; timeout: number; signal?: AbortSignal | undefined },
 ): Promise<Record<string, unknown>> {

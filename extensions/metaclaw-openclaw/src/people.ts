@@ -7,6 +7,7 @@ export const OWNER = "owner";
 
 const PLAIN = /^[\w.@:+=-]{1,96}$/;
 const DIRECT = new Set(["direct", "dm"]);
+const NO_CHANNEL = new Set(["", "webchat", "cli", "internal", "gateway", "unknown"]);
 const SHARED = new Set(["group", "channel", "room"]);
 
 export interface Person {
@@ -31,6 +32,28 @@ export function userOf(sessionKey: string): string {
   const who = parts.slice(at + 1).join(":");
   if (at < 0 || !channel || !who) return OWNER;
   return SHARED.has(parts[at] ?? "") ? plain(`${channel}:group:${who}`) : plain(`${channel}:${who}`);
+}
+
+/** What hooks, tools and commands are told of who speaks. */
+export interface Spoken {
+  sessionKey?: string;
+  agentId?: string;
+  channel?: string;
+  senderId?: string;
+}
+
+/** Whoever speaks: as the session key says, else the sender on a channel, else the owner. */
+export function personOf(spoken: Spoken): Person {
+  const sessionKey = spoken.sessionKey ?? "";
+  const own = userOf(sessionKey);
+  const known = spoken.senderId && !NO_CHANNEL.has(spoken.channel ?? "");
+  const user = own === OWNER && known ? sender(spoken.channel ?? "", spoken.senderId ?? "") : own;
+  return { user, workspace: spoken.agentId ?? agentOf(sessionKey) };
+}
+
+/** Does nobody but the owner speak through this? */
+export function isOwnChannel(channel: string): boolean {
+  return NO_CHANNEL.has(channel);
 }
 
 /** A user of a channel. */

@@ -4,12 +4,22 @@ export interface Settings {
   sessionIdHeader: string;
   turnTypeHeader: string;
   scope: string;
+  recall: boolean;
+  capture: boolean;
+  sidecarUrl: string;
+  venvPath: string;
+  metaclawCommand: string;
 }
 
 export const DEFAULTS: Readonly<Settings> = {
   sessionIdHeader: "X-Session-Id",
   turnTypeHeader: "X-Turn-Type",
   scope: "default",
+  recall: true,
+  capture: true,
+  sidecarUrl: "",
+  venvPath: "",
+  metaclawCommand: "",
 };
 
 /** The settings in force. */

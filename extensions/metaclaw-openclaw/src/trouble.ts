@@ -20,7 +20,7 @@ export class Trouble {
       this.#told = false;
       return done;
     } catch (error) {
-      if (!this.#told) this.#logger.warn(`MetaClaw: no ${this.#what}; your agent goes on without it: ${reason(error)}`);
+      if (!this.#told) this.#logger.warn(`MetaClaw: ${this.#what} failed; your agent goes on without it: ${reason(error)}`);
       this.#told = true;
       return undefined;
     }

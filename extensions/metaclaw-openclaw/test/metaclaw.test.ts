@@ -70,9 +70,9 @@ test("trouble is told once, and once when it is over", async () => {
   const fail = () => Promise.reject(new Error("no\nconnection"));
   for (const work of [fail, fail, () => Promise.resolve(1), () => Promise.resolve(2), fail]) await trouble.openly<number>(work);
   assert.deepEqual(told.map((line) => line.split(";")[0]), [
-    "MetaClaw: no memory",
+    "MetaClaw: memory failed",
     "MetaClaw: memory works again",
-    "MetaClaw: no memory",
+    "MetaClaw: memory failed",
   ]);
   assert.ok(told[0]?.endsWith("no connection"));
 });
