@@ -192,6 +192,7 @@ class Memory(Section):
     store_options: Text = Field(default="", description="Options of the store, as a JSON object.")
     scope: Text = Field(default="default", description="Scope used when a client names none.")
     auto_extract: bool = Field(default=True, description="Draw memories from turns.")
+    extractor: Literal["lean", "mem0"] = Field(default="lean", description="How: our own short request, or mem0's.")
     auto_consolidate: bool = Field(default=True, description="Consolidate in the background.")
     flush_every: int = Field(default=5, ge=1, description="Turns between two extractions.")
     timeout_ms: int = Field(default=150, ge=1, description="Longest wait for the sidecar on a turn.")

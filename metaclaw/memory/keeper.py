@@ -155,6 +155,7 @@ class Keeper:
             "MAX_TOKENS": memory.max_tokens,
             "FLUSH_EVERY": memory.flush_every,
             "AUTO_EXTRACT": str(memory.auto_extract).lower(),
+            "EXTRACTOR": memory.extractor,
             "AUTO_CONSOLIDATE": str(memory.auto_consolidate).lower(),
             "CONSOLIDATION_INTERVAL": memory.consolidation_interval,
             "AUTO_UPGRADE_ENABLED": str(memory.auto_upgrade_enabled).lower(),

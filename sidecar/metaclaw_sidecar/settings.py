@@ -66,7 +66,7 @@ class Settings(BaseModel):
     auto_extract: bool = True
     auto_consolidate: bool = True
     consolidation_interval: int = Field(default=10, ge=1)
-    extractor: Literal["own", "mem0"] = "own"
+    extractor: Literal["lean", "mem0"] = "lean"
     auto_upgrade_enabled: bool = False
     auto_upgrade_interval_seconds: int = Field(default=900, ge=1)
     auto_upgrade_require_review: bool = True

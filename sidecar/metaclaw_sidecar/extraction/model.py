@@ -55,14 +55,16 @@ class Model:
         if not command:
             command = [sys.executable, "-m", "metaclaw_sidecar.extraction.child"]
             asked["endpoint"] = self._endpoint()
-        self.calls += 1
-        answer = await self._run(command, json.dumps(asked).encode())
-        if "reason" in answer:
-            permanent = answer["reason"] in _PERMANENT
-            raise ExtractionError(f"{answer['reason']}: {answer.get('message', '')}", permanent=permanent)
-        usage = {name: int(count) for name, count in (answer.get("usage") or {}).items() if isinstance(count, int)}
-        self.tokens += usage.get("prompt", 0) + usage.get("completion", 0)
-        return Reply(parse(str(answer.get("text", ""))), usage)
+        answer = await self._run(command, asked)
+        return Reply(parse(str(answer.get("text", ""))), answer.get("usage") or {})
+
+    async def run(self, program: str, asked: Mapping[str, Any], *, attempt: int = 1) -> dict[str, Any]:
+        """What a module of ours answers that asks the model itself. Raises ExtractionError."""
+        whole = {
+            **asked, "max_tokens": self.room(attempt), "command": list(self._settings.command),
+            "endpoint": self._endpoint(), "timeout": self._settings.timeout,
+        }  # fmt: skip
+        return await self._run([sys.executable, "-m", program], whole)
 
     def room(self, attempt: int) -> int:
         """How many tokens the answer may have."""
@@ -76,7 +78,17 @@ class Model:
             "timeout": llm.timeout,
         }  # fmt: skip
 
-    async def _run(self, command: Sequence[str], request: bytes) -> dict[str, Any]:
+    async def _run(self, command: Sequence[str], asked: Mapping[str, Any]) -> dict[str, Any]:
+        self.calls += 1
+        answer = await self._output(command, json.dumps(asked).encode())
+        if "reason" in answer:
+            permanent = answer["reason"] in _PERMANENT
+            raise ExtractionError(f"{answer['reason']}: {answer.get('message', '')}", permanent=permanent)
+        usage = {name: int(count) for name, count in (answer.get("usage") or {}).items() if isinstance(count, int)}
+        self.tokens += usage.get("prompt", 0) + usage.get("completion", 0)
+        return answer | {"usage": usage}
+
+    async def _output(self, command: Sequence[str], request: bytes) -> dict[str, Any]:
         quiet = {name: value for name, value in os.environ.items() if not name.startswith("METACLAW_SIDECAR_LLM_")}
         try:
             child = await asyncio.create_subprocess_exec(

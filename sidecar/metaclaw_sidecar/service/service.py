@@ -7,7 +7,7 @@ import logging
 from typing import Any
 
 from .. import token_count
-from ..extraction import LeanExtractor, Model
+from ..extraction import LeanExtractor, Mem0Extractor, Model
 from ..records import Job
 from ..retrieval import Retriever
 from ..settings import Settings
@@ -41,7 +41,8 @@ class Service:
         self._access = Access(self._database, self._retriever)
         self.follow = Follow(self._access)
         self.upkeep = Upkeep(self._access, corpus, self._retriever, settings)
-        extractor = LeanExtractor(self._model) if self._model else None
+        kind = Mem0Extractor if settings.extractor == "mem0" else LeanExtractor
+        extractor = kind(self._model) if self._model else None
         self._worker = Worker(self._database, self._retriever, extractor, finished=self._job_ended)
         self.intake = Intake(self._access, self._worker, settings, self.upkeep.session_ended)
         self.recall = Recall(self._access, self._retriever, settings)
