@@ -11,7 +11,7 @@ from starlette.routing import Route
 from .. import __version__
 from ..mcp import McpEndpoint
 from ..service import Service
-from . import memories, process, recall, scopes, transfer, turns
+from . import memories, process, recall, scopes, transfer, turns, upgrade
 from .guard import App, Guard
 from .wire import add_error_handlers
 
@@ -34,7 +34,7 @@ def build_app(service: Service, token: str, *, port: int, shut_down: Callable[[]
         summary="Long-term memory for agents: turns in, facts and raw turns found again.",
     )  # fmt: skip
     app.state.service = service
-    for router in (turns.router, recall.router, memories.router, scopes.router, transfer.router):
+    for router in (turns.router, recall.router, memories.router, scopes.router, transfer.router, upgrade.router):
         app.include_router(router)
     app.include_router(process.build_router(token, shut_down))
     app.router.routes.append(Route("/mcp", mcp))

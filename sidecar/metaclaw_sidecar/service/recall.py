@@ -71,6 +71,10 @@ class Recall:
         # Of their own: a search waits for no other work.
         self._threads = ThreadPoolExecutor(_SEARCHERS, "sidecar-search")
 
+    def adopt(self, settings: Settings) -> None:
+        """From now on recall by these settings."""
+        self._settings = settings
+
     async def search(
         self, scope_id: str, query: str, *, limit: int, mode: Mode | None = None, min_score: float | None = None,
         kind: Kind | None = None, now: float | None = None,

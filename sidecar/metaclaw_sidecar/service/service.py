@@ -12,6 +12,7 @@ from ..records import Job
 from ..retrieval import Retriever
 from ..settings import Settings
 from ..store import Corpus, Database
+from ..tuning import Tuner
 from ..worker import Worker
 from .access import Access
 from .curation import Curation
@@ -48,12 +49,14 @@ class Service:
         self.recall = Recall(self._access, self._retriever, settings)
         self.curation = Curation(self._access)
         self.transfer = Transfer(self._access, settings.scope)
+        self.tuner = Tuner(settings, settings.memory_dir / STORE_FILE, self.recall.adopt)
         self._access.on_events(self.follow.told)
 
     async def start(self) -> None:
         """Take up the work that was left, and load what the first recall needs in the background."""
         self._worker.start()
         self.upkeep.start(self.intake.take_up_left)
+        self.tuner.start()
         self._retriever.warm(self.settings.scope)
         self._warming = asyncio.create_task(self._access.run_long(_warm_tokenizer))
 
@@ -67,6 +70,7 @@ class Service:
         await self.release()
         await self._worker.stop()
         await self.upkeep.stop()
+        await self.tuner.stop()
         await asyncio.to_thread(self._close)
 
     async def health(self) -> dict[str, Any]:
