@@ -101,7 +101,7 @@ def turns(
             "status": turn.status,
             "calls": turn.calls,
             "tokens": turn.usage.prompt + turn.usage.completion,
-            "recalled": [item.get("name", "") for item in turn.recalled],
+            "recalled": [item.get("name", "") for item in turn.recalled if not item.get("withheld")],
             "said": _short(turn.user_text),
             "answered": _short(turn.answer_text),
         }
@@ -197,7 +197,7 @@ def _print_turn(turn: Turn) -> None:
     say(f"[{turn.number}] {_when(turn.started_at)}{'' if turn.status == 'ok' else f' ({turn.status})'}")
     say(f"> {passage(turn.user_text)}")
     say(passage(turn.answer_text or turn.error))
-    names = ", ".join(str(item.get("name", "")) for item in turn.recalled)
+    names = ", ".join(str(item.get("name", "")) for item in turn.recalled if not item.get("withheld"))
     if names:
         say(f"recalled: {passage(names)}")
 

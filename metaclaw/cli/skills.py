@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from metaclaw.cli.output import JsonFlag, counted, fail, note, passage, say, show
+from metaclaw.cli.skill_stages import approve, proposals, reject, restore, retire, stats
 
 if TYPE_CHECKING:
     from metaclaw.skills import Document, Library, Skill
@@ -220,6 +221,10 @@ def log(
     show(rows, as_json=False, empty="Nothing learned yet.")
 
 
+for _command in (proposals, approve, reject, retire, restore, stats):
+    app.command()(_command)
+
+
 @contextmanager
 def open_library() -> Iterator[Library]:
     """The library of the configured folder; a fault of it becomes one line."""
@@ -244,6 +249,7 @@ def _summary(skill: Skill) -> dict[str, Any]:
         "category": skill.category,
         "source": skill.source,
         "enabled": skill.enabled,
+        "stage": skill.stage if skill.source == "learned" else "",
         "description": skill.description,
     }
 

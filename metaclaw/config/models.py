@@ -114,6 +114,30 @@ class Recall(Section):
     deadline_ms: int = Field(default=250, ge=1, description="Longest time recall may take; then the turn goes without.")
 
 
+class Evolve(Section):
+    """How skills written from experience are tried."""
+
+    trial_share: float = Field(
+        default=0.5, ge=0, le=1, description="Share of sessions that get a skill on trial; the others show its absence."
+    )
+    control_share: float = Field(
+        default=0.1,
+        ge=0,
+        le=1,
+        description="Share of sessions without a proven learned skill, to see its worth.",
+    )
+    error_rate: float = Field(
+        default=0.05, gt=0, lt=1, description="Chance, at most, that a skill of no use is called useful."
+    )
+    least_outcomes: int = Field(default=4, ge=1, description="Outcomes with and without it ahead of any verdict.")
+    most_outcomes: int = Field(
+        default=40, ge=2, description="Outcomes with and without it after which an undecided trial is turned down."
+    )
+    daily_token_budget: int = Field(
+        default=200_000, ge=0, description="Tokens a day for writing skills; what is beyond waits for the next day."
+    )
+
+
 class Skills(Section):
     """Skills recalled into turns, and written from experience."""
 
@@ -131,6 +155,7 @@ class Skills(Section):
     evolution_every_n_turns: int = Field(
         default=10, ge=0, description="Also learn from an open session every N main turns; 0 waits for its end."
     )
+    evolve: Evolve = Field(default=Evolve(), description="Trials.")
 
 
 class Rl(Section):

@@ -38,6 +38,7 @@ class Found(NamedTuple):
     tokens: int
     text: str
     content: str = ""  # the bare statement, where the text puts more around it
+    arm: Literal["", "treated", "control"] = ""  # of a skill under test: with it, or without (then with its older text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +95,15 @@ class Recall:
         known = extent.person in blocks or extent.person not in anchors
         if not known and self.sources and _first_call(request, extent):
             found = await self._ask(request, live, extent, blocks)
-            block = fence(_body(found)) if found else ""
-            # An empty block is remembered as well: later calls of this turn must not recall in mid-loop.
-            items = [{k: v for k, v in item._asdict().items() if k not in ("text", "content")} for item in found]
+            put_in = [item for item in found if item.text]
+            block = fence(_body(put_in)) if put_in else ""
+            # An empty block is remembered as well: later calls of this turn must not recall in mid-loop. What a test
+            # holds back is noted beside what is put in, so that it stays away for the rest of the session.
+            items = [_noted(item) for item in found]
             edits.injection = Injection(anchors[extent.person], block, items)
             live.ledger[edits.injection.anchor] = blocks[extent.person] = edits.injection
             edits.recalled = list(items)
-            edits.tokens = sum(item.tokens for item in found)
+            edits.tokens = sum(item.tokens for item in put_in)
         self._place(request, live, extent, blocks, edits)
         return edits
 
@@ -191,6 +194,12 @@ class _Placed:
             _, (one, two) = self._known.popitem(last=False)
             self._bytes -= len(one) + len(two)
         return placed
+
+
+def _noted(item: Found) -> dict[str, object]:
+    """What the ledger and the journal keep of an item."""
+    kept = {k: v for k, v in item._asdict().items() if k not in ("text", "content", "arm")}
+    return kept | ({"arm": item.arm} if item.arm else {}) | ({} if item.text else {"withheld": True})
 
 
 def _body(found: list[Found]) -> str:

@@ -320,8 +320,24 @@ class Services:
         self.learning = "skills.auto_evolve is off" if not settings.skills.auto_evolve else evolver.missing()
         if self.library is None or self.journal is None:
             self.learning = "the skills or the journal are not available"
-        if not self.learning and self.library is not None and self.journal is not None:
+        if self.library is None or self.journal is None:
+            return
+        self._spawn(self._try_skills(self.library, self.journal))
+        if not self.learning:
             self._spawn(self._learn(self.library, self.journal))
+
+    async def _try_skills(self, library: Library, journal: Journal) -> None:
+        """Count how sessions came out with and without the skills under test, and move on what is decided."""
+        from metaclaw.skills.trials import Trials
+
+        trials = Trials(library, journal, self.settings.skills.evolve)
+        while True:
+            try:
+                await trials.run_once()
+            except Exception:
+                self.metrics.count("trials_failed")
+                _log.exception("skills on trial could not be judged this time")
+            await asyncio.sleep(_LEARN_SECONDS)
 
     async def _learn(self, library: Library, journal: Journal) -> None:
         """Write skills from what ended, soon after it did; a failure waits for the next round."""

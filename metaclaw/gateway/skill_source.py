@@ -8,12 +8,14 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from metaclaw.config import Settings
 from metaclaw.gateway.bank_tokens import shipped
 from metaclaw.gateway.recall import Found, Query
-from metaclaw.skills import Library, Presence, Ranker, Skill, render, select
+from metaclaw.skills import Library, Match, Presence, Ranker, Skill, render
 from metaclaw.skills.retrieval import Retriever
+from metaclaw.skills.trials import assigned
 from metaclaw.tokens import count_apart
 from metaclaw_adapters.files import write_atomic
 
@@ -25,9 +27,10 @@ class _Index:
     """One state of the library, ready to be searched."""
 
     skills: Sequence[Skill]
+    previous: dict[str, Skill]  # the version before an amendment that is on trial
     ranker: Ranker
     presence: Presence
-    texts: dict[str, str]
+    texts: dict[str, str]  # by digest
     costs: dict[str, int]
 
 
@@ -65,13 +68,35 @@ class SkillSource:
             min_score=limits.min_score,
         )
         new = [m for m in matches if ("skill", m.skill.name) not in query.present]
-        texts = index.texts
-        costs = {texts[m.skill.name]: index.costs[m.skill.name] for m in new}
-        chosen = select(new, limits.max_tokens, costs.__getitem__).chosen
-        return [
-            Found("skill", m.skill.name, m.skill.digest[:12], m.score, index.costs[m.skill.name], texts[m.skill.name])
-            for m in chosen
-        ]
+        found: list[Found] = []
+        left = limits.max_tokens
+        for match in new:  # the best first, whole skills, as long as the budget lasts; what is held back costs nothing
+            item = self._placed(index, match, query.session_id)
+            if item.tokens <= left:
+                left -= item.tokens
+                found.append(item)
+        return found
+
+    def _placed(self, index: _Index, match: Match, session_id: str) -> Found:
+        """A skill as this session gets it: some sessions go without one that is being tried, or with its older text."""
+        skill = match.skill
+        share = self._share(skill)
+        treated = share is None or assigned(session_id, skill.name, skill.digest, share)
+        arm: Literal["", "treated", "control"] = "" if share is None else "treated" if treated else "control"
+        if not treated:
+            older = index.previous.get(skill.name)
+            text = index.texts[older.digest] if older is not None else ""
+            cost = index.costs[older.digest] if older is not None else 0
+        else:
+            text, cost = index.texts[skill.digest], index.costs[skill.digest]
+        return Found("skill", skill.name, skill.digest[:12], match.score, cost, text, arm=arm)
+
+    def _share(self, skill: Skill) -> float | None:
+        """Share of sessions that get the skill; None where it isn't under test: it is a person's, or built in."""
+        if skill.source != "learned":
+            return None
+        trials = self._settings.evolve
+        return trials.trial_share if skill.stage == "trial" else 1 - trials.control_share
 
     def loaded(self, texts: Sequence[str]) -> set[tuple[str, str]]:
         """Skills whose text the client has read itself."""
@@ -83,11 +108,11 @@ class SkillSource:
             skills = self.library.skills()
             if self._index is not None and self._index.skills is skills:
                 return
-            enabled = [s for s in skills if s.enabled]
-            texts = {s.name: render(s) for s in enabled}
-            costs = await self._costs({s.name: s.digest for s in enabled}, texts)
+            previous = {s.name: p for s in skills if s.enabled and (p := self.library.previous(s.name)) is not None}
+            texts = {s.digest: render(s) for s in (*self.library.served(), *previous.values())}
+            costs = await self._costs(texts)
             ranker = await asyncio.to_thread(self.library.ranker)
-            self._index = _Index(skills, ranker, Presence(skills), texts, costs)
+            self._index = _Index(skills, previous, ranker, Presence(skills), texts, costs)
             # Words serve until the vectors are there.
             self._preparing = asyncio.ensure_future(self.retriever.prepare(skills))
 
@@ -97,19 +122,19 @@ class SkillSource:
             self._preparing.cancel()
         self.retriever.close()
 
-    async def _costs(self, digests: dict[str, str], texts: dict[str, str]) -> dict[str, int]:
-        """Tokens by skill; counted once for each version of a skill and kept on disk."""
+    async def _costs(self, texts: dict[str, str]) -> dict[str, int]:
+        """Tokens by digest; counted once for each version of a skill and kept on disk."""
         known = await asyncio.to_thread(_read_counts, self._cache)
-        missing = [name for name, digest in digests.items() if digest not in known]
+        missing = [digest for digest in texts if digest not in known]
         if missing:
-            counted = await count_apart([texts[name] for name in missing])
-            known.update(zip((digests[name] for name in missing), counted, strict=True))
-            kept = {digest: known[digest] for digest in digests.values()}
+            counted = await count_apart([texts[digest] for digest in missing])
+            known.update(zip(missing, counted, strict=True))
+            kept = {digest: known[digest] for digest in texts}
             try:
                 await asyncio.to_thread(write_atomic, self._cache, json.dumps(kept).encode(), mode=0o600)
             except OSError as error:
                 _log.warning("token counts could not be kept in %s: %s", self._cache, error)
-        return {name: known[digest] for name, digest in digests.items()}
+        return {digest: known[digest] for digest in texts}
 
 
 def _read_counts(path: Path) -> dict[str, int]:

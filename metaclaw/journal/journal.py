@@ -113,6 +113,10 @@ class Journal:
         """The events of these kinds behind the one with id `after`, in order."""
         return self._read(reads.list_events, after, kinds, limit)
 
+    def feedback(self, session_id: str) -> list[Event]:
+        """What people and checks said of a session's turns, oldest first."""
+        return self._read(reads.feedback, session_id)
+
     def newest_event(self) -> int:
         """The id of the newest event; 0 when there is none."""
         return self._read(reads.newest_event)

@@ -107,10 +107,17 @@ def list_events(connection: sa.Connection, after: int, kinds: Collection[str], l
         c = events.c
         query = sa.select(events).where(c.kind == kind, c.id > after).order_by(c.id).limit(limit)
         for row in connection.execute(query).all():
-            yield Event(row.id, row.kind, row.session_id, row.turn_id, msgspec.json.decode(row.payload), row.at)
+            yield _event(row)
 
     merged = heapq.merge(*(of(kind) for kind in kinds), key=lambda event: event.id)
     return [event for event, _ in zip(merged, range(limit), strict=False)]
+
+
+def feedback(connection: sa.Connection, session_id: str) -> list[Event]:
+    """The feedback on a session's turns."""
+    c = events.c
+    query = sa.select(events).where(c.kind == "feedback", c.session_id == session_id).order_by(c.id)
+    return [_event(row) for row in connection.execute(query)]
 
 
 def newest_event(connection: sa.Connection) -> int:
@@ -148,3 +155,7 @@ def _turn(row: sa.Row[Any]) -> Turn:
         usage=Usage(row.prompt, row.cached, row.cache_write, row.completion),
         error=row.error,
     )
+
+
+def _event(row: Any) -> Event:
+    return Event(row.id, row.kind, row.session_id, row.turn_id, msgspec.json.decode(row.payload), row.at)

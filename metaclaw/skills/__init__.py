@@ -5,8 +5,8 @@ from metaclaw.skills.format import Document
 from metaclaw.skills.library import Library
 from metaclaw.skills.presence import Presence
 from metaclaw.skills.ranking import Ranker
-from metaclaw.skills.render import Selection, render, select, strip_rendered
-from metaclaw.skills.skill import Match, Omission, Problem, Skill
+from metaclaw.skills.render import render, strip_rendered
+from metaclaw.skills.skill import Match, Problem, Skill
 
 __all__ = [
     "BadName",
@@ -17,15 +17,12 @@ __all__ = [
     "Library",
     "Match",
     "NotFound",
-    "Omission",
     "Presence",
     "Problem",
     "Ranker",
     "Refused",
-    "Selection",
     "Skill",
     "SkillError",
     "render",
-    "select",
     "strip_rendered",
 ]

@@ -1,25 +1,14 @@
-"""The text of a skill as it is put into a turn, and which skills fit the budget."""
+"""The text of a skill as it is put into a turn."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 
-from metaclaw.skills.skill import Match, Omission, Skill
+from metaclaw.skills.skill import Skill
 
 _OPEN = "<skill name="
 _CLOSE = re.compile(r"<(?=/?skill\b)", re.IGNORECASE)
 _BLOCK = re.compile(r"<skill name=\"[^\"\n]*\">\n.*?\n</skill>", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """What fits the budget of a turn, and what was left out for which reason."""
-
-    chosen: list[Match]
-    omitted: list[Omission]
-    tokens: int
 
 
 def render(skill: Skill) -> str:
@@ -32,18 +21,3 @@ def render(skill: Skill) -> str:
 def strip_rendered(text: str) -> str:
     """The text without skills that were rendered into it."""
     return _BLOCK.sub("", text) if _OPEN in text else text
-
-
-def select(matches: Iterable[Match], max_tokens: int, count: Callable[[str], int]) -> Selection:
-    """Whole skills, most relevant first, until the budget is spent; `count` says how many tokens a text has."""
-    chosen: list[Match] = []
-    omitted: list[Omission] = []
-    spent = 0
-    for match in sorted(matches, key=lambda match: -match.score):
-        cost = count(render(match.skill))
-        if spent + cost <= max_tokens:
-            chosen.append(match)
-            spent += cost
-        else:
-            omitted.append(Omission(match, f"needs {cost} tokens, {max_tokens - spent} of {max_tokens} are left"))
-    return Selection(chosen, omitted, spent)

@@ -9,7 +9,7 @@ outcome, as often as one likes: were the skill of no use, the chance that `bette
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import NormalDist
 from typing import Literal
 
@@ -49,10 +49,10 @@ class Evidence:
     An outcome waits in `waiting_*` until the other arm has one as well: outcomes are bet on in blocks of both.
     """
 
-    treated: Arm = Arm()
-    control: Arm = Arm()
-    waiting_treated: Arm = Arm()
-    waiting_control: Arm = Arm()
+    treated: Arm = field(default_factory=Arm)
+    control: Arm = field(default_factory=Arm)
+    waiting_treated: Arm = field(default_factory=Arm)
+    waiting_control: Arm = field(default_factory=Arm)
     log_better: float = 0.0
     log_worse: float = 0.0
 

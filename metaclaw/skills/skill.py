@@ -47,14 +47,6 @@ class Match:
 
 
 @dataclass(frozen=True, slots=True)
-class Omission:
-    """A relevant skill that was left out, and why."""
-
-    match: Match
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
 class Problem:
     """Something in a skill folder that was forgiven or skipped."""
 

@@ -86,7 +86,11 @@ def transcript(session_id: str, turns: Iterable[Turn], messages: Mapping[int, Se
             said=redact(strip_rendered(turn.user_text)).strip(),
             answered=redact(turn.answer_text).strip(),
             tools=tuple(tool_uses(messages.get(turn.id, ()))),
-            recalled=tuple(str(item.get("name", "")) for item in turn.recalled if item.get("kind") == "skill"),
+            recalled=tuple(
+                str(item.get("name", ""))
+                for item in turn.recalled
+                if item.get("kind") == "skill" and not item.get("withheld")
+            ),
         )
         for turn in turns
         if turn.status == "ok" and turn.user_text.strip() and turn.answer_text.strip()
