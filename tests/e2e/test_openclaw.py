@@ -121,6 +121,7 @@ def set_up(told: Story) -> None:
         where = ("--api-base", told.upstream.base_url, "--port", str(told.metaclaw.port))
         told.metaclaw.run(*SETUP, *where, given="sk-up\n")
         told.metaclaw.run(*OWN_SKILL, given=OWN_BODY)
+        told.metaclaw.run("config", "skills.evolve.trial_share", "1")  # else half of the sessions go without
         told.metaclaw.run("start")
     told.wired = told.openclaw.values()
     wired = told.openclaw.config.read_bytes()
