@@ -76,6 +76,19 @@ def test_scopes_are_apart_listed_and_forgotten_whole(metaclaw: Metaclaw, service
     assert "Mine" in metaclaw("memory", "list").out
 
 
+def test_memories_go_out_to_a_private_file_and_come_in_again(metaclaw: Metaclaw, service: Path, tmp_path: Path) -> None:
+    added(metaclaw, "Tea at five.")
+    file = tmp_path / "memories.json"
+    assert metaclaw("memory", "export", str(file)).code == 0
+    assert os.name == "nt" or file.stat().st_mode & 0o077 == 0
+    assert metaclaw("memory", "scopes", "--delete", "default", "--yes").code == 0
+    would = json.loads(metaclaw("memory", "import", str(file), "--dry-run", "--json").out)
+    assert would["added"] == 1 and "Tea" not in metaclaw("memory", "list").out
+    assert metaclaw("memory", "import", str(file)).code == 0
+    assert "Tea at five." in metaclaw("memory", "list").out
+    assert metaclaw("memory", "import", str(tmp_path / "none")).code == 1
+
+
 def test_upkeep_says_what_it_did(metaclaw: Metaclaw, service: Path) -> None:
     added(metaclaw, "Tea at five.")
     assert json.loads(metaclaw("memory", "consolidate", "--json").out)["archived"] == 0
