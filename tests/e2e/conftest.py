@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests import tools
 from tests.conftest import unused_port
+from tests.e2e.plugin import pack
 from tests.e2e.program import MetaClaw
 from tests.scripted_upstream import ScriptedUpstream
 
@@ -53,3 +55,11 @@ def plain_gateway(
     metaclaw.start_gateway()
     yield metaclaw
     metaclaw.stop_gateway()
+
+
+@pytest.fixture(scope="session")
+def packed(tmp_path_factory: pytest.TempPathFactory, openclaw_tools: None) -> Path:
+    """The folder with the archives, built as `make plugin` does, without the wheel."""
+    if not (tools.PLUGIN / "node_modules").exists():
+        pytest.skip("the plugin's compiler is not installed: make tools")
+    return pack(tmp_path_factory.mktemp("dist"))

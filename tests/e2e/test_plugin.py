@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,17 +12,16 @@ from typing import Any
 
 import pytest
 
-from tests import tools
 from tests.conftest import unused_port
 from tests.e2e.doorkeeper import Doorkeeper, Knock
 from tests.e2e.openclaw import OpenClaw
+from tests.e2e.plugin import pack
 from tests.e2e.program import MetaClaw
 from tests.e2e.waiting import until
 from tests.scripted_upstream import Recorded, ScriptedUpstream
 
 pytestmark = [pytest.mark.openclaw, pytest.mark.usefixtures("openclaw_tools")]
 
-PACK = tools.ROOT / "extensions" / "metaclaw-openclaw" / "pack.py"
 ID = "metaclaw-openclaw"
 FACT = "My goat is called Zanzibar."
 QUESTION = "What is my goat called?"
@@ -63,21 +60,6 @@ PROVIDER = """\
         ],
       },
 """
-
-
-@pytest.fixture(scope="session")
-def packed(tmp_path_factory: pytest.TempPathFactory, openclaw_tools: None) -> Path:
-    """The folder with the archives, built as `make plugin` does, without the wheel."""
-    if not (PACK.parent / "node_modules").exists():
-        pytest.skip("the plugin's compiler is not installed: make tools")
-    return pack(tmp_path_factory.mktemp("dist"))
-
-
-def pack(out: Path) -> Path:
-    """Pack into a folder."""
-    node = tools.node_bin() / "node"
-    subprocess.run([sys.executable, str(PACK), "--node", str(node), "--out", str(out), "--without-wheel"], check=True)
-    return out
 
 
 @dataclass

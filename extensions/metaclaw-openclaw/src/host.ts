@@ -70,6 +70,7 @@ export interface Provider {
 export interface HostConfig {
   models?: { providers?: Record<string, { baseUrl?: string; apiKey?: unknown; api?: string } | undefined> };
   plugins?: { entries?: Record<string, PluginEntry | undefined> };
+  agents?: { defaults?: { model?: string | { primary?: string } } };
 }
 
 export interface PluginEntry {
@@ -119,6 +120,26 @@ export interface SlashCommand {
   handler: (context: CommandContext) => Promise<{ text: string }>;
 }
 
+/** The part of a Commander command that is used. */
+export interface CliCommand {
+  command(nameAndArguments: string): CliCommand;
+  description(text: string): CliCommand;
+  option(flags: string, description: string, defaultValue?: string): CliCommand;
+  action(handler: (...given: unknown[]) => Promise<void>): CliCommand;
+}
+
+export interface CliDescriptor {
+  name: string;
+  description: string;
+  hasSubcommands: boolean;
+}
+
+/** `cfg` is the whole of OpenClaw's configuration, of which this plugin declares a part only. */
+export interface KeyWanted {
+  provider: string;
+  cfg?: never;
+}
+
 export interface PluginApi {
   id: string;
   version?: string;
@@ -130,10 +151,15 @@ export interface PluginApi {
   runtime: {
     version: string;
     state: { resolveStateDir: () => string };
+    modelAuth: { resolveApiKeyForProvider: (wanted: KeyWanted) => Promise<{ apiKey?: string; mode?: string }> };
   };
   on: <Name extends keyof Hooks>(name: Name, handler: Hooks[Name]) => void;
   registerProvider: (provider: Provider) => void;
   registerService: (service: Service) => void;
   registerTool: (factory: (context: ToolContext) => Tool[] | null, options: { names: string[] }) => void;
   registerCommand: (command: SlashCommand) => void;
+  registerCli: (
+    registrar: (context: { program: CliCommand; config: HostConfig }) => void,
+    options: { commands: string[]; descriptors: CliDescriptor[] },
+  ) => void;
 }

@@ -40,6 +40,13 @@ export function isWired(config: HostConfig): boolean {
   return Boolean(config.models?.providers?.[PROVIDER]?.baseUrl);
 }
 
+/** Is MetaClaw's model the one that answers by default? */
+export function isInUse(config: HostConfig): boolean {
+  const model = config.agents?.defaults?.model;
+  const ref = typeof model === "string" ? model : (model?.primary ?? "");
+  return isWired(config) && ref.startsWith(`${PROVIDER}/`);
+}
+
 /** Where memory is: at the address the settings name, else behind the gateway, which passes the whole API on. */
 export function memoryOf(config: HostConfig, settings: Settings): Place | undefined {
   if (settings.sidecarUrl) return { url: settings.sidecarUrl.replace(/\/+$/, ""), key: "" };

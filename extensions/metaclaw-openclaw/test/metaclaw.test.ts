@@ -9,7 +9,7 @@ import { after, test } from "node:test";
 
 import type { Logger } from "../src/host.ts";
 import { ask, gatewayOf, isWired, MetaClawError } from "../src/metaclaw.ts";
-import { DEFAULTS } from "../src/settings.ts";
+import { DEFAULTS, settingsFrom } from "../src/settings.ts";
 import { Trouble } from "../src/trouble.ts";
 
 process.env["METACLAW_HOME"] = mkdtempSync(join(tmpdir(), "metaclaw-"));
@@ -75,6 +75,12 @@ test("trouble is told once, and once when it is over", async () => {
     "MetaClaw: memory failed",
   ]);
   assert.ok(told[0]?.endsWith("no connection"));
+});
+
+test("one click means install, configuration and start", () => {
+  const all = settingsFrom({ ...DEFAULTS, oneClickMetaclaw: true });
+  assert.ok(all.autoInstallMetaclaw && all.bootstrapMetaclawConfig && all.autoStartMetaclaw);
+  assert.deepEqual(settingsFrom(undefined), DEFAULTS);
 });
 
 test("the manifest knows every setting that the code knows, with the same defaults", () => {
