@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 
@@ -93,11 +94,12 @@ def stop(
 def status(json: bool = JsonFlag) -> None:
     """What runs, what is on, what is off and why. Exit code 1 when nothing runs."""
     from metaclaw.cli.connect import look
+    from metaclaw.cli.wechat import look_wechat
 
     found = observe(any_gateway(home()))
     running = found if isinstance(found, Running) else None
     site = open_site()
-    report = gather(site, running, claws=look(site, running))
+    report = gather(site, running, claws=[*look(site, running), *look_wechat(site)])
     if running is not None:
         print_report(report, as_json=json, heading="MetaClaw is running")
         return
@@ -130,10 +132,8 @@ def _start(launch: Launch, *, daemon: bool, wire: bool, json: bool, relogin: boo
     if not daemon and not launch.log_file and not open_site(launch, read_secrets=False).settings.log.file:
         launch = launch_options(None, None, None, TERMINAL, base=launch)
     site = open_site(launch)
-    if relogin:
-        note("WeChat: not available in this version of MetaClaw; --wechat-relogin does nothing")
     if not daemon:
-        _foreground(site, wire=wire, json=json)
+        _foreground(site, wire=wire, json=json, relogin=relogin)
         return
     began = time.monotonic()
     try:
@@ -143,11 +143,12 @@ def _start(launch: Launch, *, daemon: bool, wire: bool, json: bool, relogin: boo
         raise
     if not started.already:
         remember(site.home, site.launch)
-    _tell_start(site, started, wire=wire, json=json, seconds=time.monotonic() - began)
+    claws = _wire(site, started.running, wire, relogin=relogin)
+    _tell_start(site, started, claws, json=json, seconds=time.monotonic() - began)
 
 
-def _tell_start(site: Site, started: Started, *, wire: bool, json: bool, seconds: float) -> None:
-    report = gather(site, started.running, claws=_wire(site, started.running, wire))
+def _tell_start(site: Site, started: Started, claws: Sequence[ClawLine], *, json: bool, seconds: float) -> None:
+    report = gather(site, started.running, claws=claws)
     if not started.ready:
         report = report.noting("it answers, but a part of it is not open: `metaclaw logs` says which")
     if started.already and recall_launch(site.home) not in (None, site.launch):
@@ -156,12 +157,12 @@ def _tell_start(site: Site, started: Started, *, wire: bool, json: bool, seconds
     print_report(report, as_json=json, heading=heading)
 
 
-def _foreground(site: Site, *, wire: bool, json: bool) -> None:
+def _foreground(site: Site, *, wire: bool, json: bool, relogin: bool) -> None:
     from metaclaw.supervisor.foreground import run
 
     def tell(running: Running) -> None:
         remember(site.home, site.launch)
-        report = gather(site, running, claws=_wire(site, running, wire))
+        report = gather(site, running, claws=_wire(site, running, wire, relogin=relogin))
         print_report(report, as_json=json, heading="MetaClaw runs; Ctrl-C stops it")
 
     code = run(site.gateway, environ=site.environ, on_healthy=tell)
@@ -169,11 +170,14 @@ def _foreground(site: Site, *, wire: bool, json: bool) -> None:
         fail(f"the gateway ended: {site.gateway.exit_meanings.get(code, f'exit code {code}')}")
 
 
-def _wire(site: Site, running: Running, wanted: bool) -> list[ClawLine]:
-    """Point the configured agents at the gateway, if that is wanted; how each of them stands."""
+def _wire(site: Site, running: Running, wanted: bool, *, relogin: bool) -> list[ClawLine]:
+    """Point the configured agents at the gateway, if that is wanted, and WeChat at them; how each of them stands."""
     from metaclaw.cli.connect import connect, look
+    from metaclaw.cli.wechat import connect_wechat, look_wechat
 
-    return connect(site, running) if wanted and site.settings.configure_claws else look(site, running)
+    if wanted and site.settings.configure_claws:
+        return [*connect(site, running), *connect_wechat(site, relogin=relogin)]
+    return [*look(site, running), *look_wechat(site)]
 
 
 def _stop(*, force: bool) -> str:

@@ -93,7 +93,16 @@ def look_around() -> Plan:
 
 def give_back(plan: Plan) -> None:
     """Undo the changes to every agent; if one can't be, nothing is removed, since its originals are in the state."""
+    from metaclaw.channels import ChannelError
+    from metaclaw.cli.wechat import part_with_wechat
+
     failed = []
+    try:
+        for text in part_with_wechat(plan.home):
+            say(text)
+    except ChannelError as error:
+        say(f"WeChat: {error}")
+        failed.append("WeChat")
     for line in disconnect(plan.home, plan.agents):
         say(f"{line.name}: {line.detail}")
         if line.state == "failed":

@@ -37,7 +37,25 @@ class Guard:
         if status:
             await respond(send, status, dialect_of(scope["path"]).error(status, problem))
             return
-        await self._app(scope, receive, send)
+        await self._guarded(scope, receive, send)
+
+    async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request through; what goes wrong behind it is answered in the caller's dialect, counted and logged."""
+        started = False
+
+        async def sending(message: MutableMapping[str, Any]) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, receive, sending)
+        except Exception:
+            if started:
+                raise  # the server breaks the answer off
+            self._metrics.count("request_failed")
+            _log.exception("%s %s could not be answered", scope["method"], scope["path"])
+            await respond(send, 500, dialect_of(scope["path"]).error(500, _FAILED))
 
     def _problem(self, scope: Scope, client: dict[str, str]) -> tuple[int, str]:
         """Why a request is refused; (0, "") when it isn't."""
@@ -45,10 +63,12 @@ class Guard:
         if host not in self._hosts:
             return 421, f"this gateway does not answer to the host name {host!r}; proxy.allowed_hosts can add it"
         origin = client.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() not in self._hosts:
+        if origin is not None and _host_of(origin) not in self._hosts:
             return 403, "requests from web pages of other origins are refused"
         if scope["method"] == "POST" and not _is_json(client):
             return 415, "send the body as content-type: application/json"
+        if client.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+            return 415, "send the body without content-encoding: compressed ones are not read here"
         if self._key and scope["path"] not in _OPEN and not self._has_key(client):
             # Not 401: agents take that for a bad key of the provider and stop calling it for a while.
             return 403, (

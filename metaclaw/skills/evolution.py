@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -16,7 +17,7 @@ from metaclaw.skills.errors import SkillError
 from metaclaw.skills.evolver_prompt import messages as prompt
 from metaclaw.skills.evolver_state import Change, Decision, Entry, EvolverState, Progress, Waiting
 from metaclaw.skills.format import read, write
-from metaclaw.skills.lifecycle import Move
+from metaclaw.skills.lifecycle import Move, Stage
 from metaclaw.skills.proposals import Accepted, Declined, judge, read_answer, schema
 from metaclaw.skills.transcript import Transcript, transcript
 
@@ -35,6 +36,7 @@ _FIRST_WAIT = 60.0
 _LONGEST_WAIT = 6 * 3600.0
 _SETTINGS_WAIT = 300.0  # a key may be set at any time, and to look costs nothing
 _QUOTE = 200
+_DAY = 86_400
 # Failures of a model that did answer, and how many of them are enough.
 _ANSWERED = frozenset({"invalid", "truncated", "refused", "empty"})
 _MOST_ANSWERS = 3
@@ -50,6 +52,10 @@ class Reply(Protocol):
     @property
     def model(self) -> str:
         """Who answered."""
+
+    @property
+    def usage(self) -> Mapping[str, int]:
+        """Tokens of the call: prompt, completion."""
 
 
 class Llm(Protocol):
@@ -76,6 +82,7 @@ class Evolver:
         self._journal = journal
         self._llm = llm
         self._every = settings.skills.evolution_every_n_turns
+        self._budget = settings.skills.evolve.daily_token_budget
         self._now = now
         self._state = EvolverState(library.user_dir)
         self._busy = asyncio.Lock()
@@ -138,7 +145,15 @@ class Evolver:
             skills = self.library.skills()
             documents = {skill.name: self.library.document(skill.name) for skill in skills}
             request = await asyncio.to_thread(prompt, session, skills, documents)
+            if self._spent_today(progress) >= self._budget:
+                await self._until_tomorrow(progress, session, through)
+                return None
             reply = await self._llm.complete(request, schema=schema(), max_tokens=_ANSWER_TOKENS, purpose="evolver")
+            progress.spent = {
+                self._day(): self._spent_today(progress)
+                + reply.usage.get("prompt", 0)
+                + reply.usage.get("completion", 0)
+            }
             return await asyncio.to_thread(self._decide, session, through, reply, documents)
         except Exception as error:  # whatever fails here, the session waits; no other one does, and nothing is lost
             self.failures += 1
@@ -151,6 +166,21 @@ class Evolver:
             self._postpone(progress, session.session_id, through, said, reason)
             await asyncio.to_thread(self._state.save, progress)
             return None
+
+    async def _until_tomorrow(self, progress: Progress, session: Transcript, through: int) -> None:
+        """Today's tokens are spent: the session waits, and this is no failure."""
+        tomorrow = (math.floor(self._now() / _DAY) + 1) * _DAY
+        reason = f"the {self._budget} tokens of the day are spent (skills.evolve.daily_token_budget)"
+        before = progress.waiting.get(session.session_id)
+        attempts = before.attempts if before is not None else 0
+        progress.waiting[session.session_id] = Waiting(through, attempts, tomorrow, reason)
+        await asyncio.to_thread(self._state.save, progress)
+
+    def _day(self) -> str:
+        return datetime.fromtimestamp(self._now(), UTC).strftime("%Y-%m-%d")
+
+    def _spent_today(self, progress: Progress) -> int:
+        return progress.spent.get(self._day(), 0)
 
     def _decide(self, session: Transcript, through: int, reply: Reply, documents: Mapping[str, Any]) -> Decision:
         proposals, declined = read_answer(reply.parsed)
@@ -170,8 +200,9 @@ class Evolver:
     ) -> Decision:
         changes = []
         for verdict in accepted:
-            outcome = "amended" if verdict.base else "added"
-            reason = " ".join(verdict.proposal.reason.split())[:300]
+            outcome = "proposed" if verdict.waits else "amended" if verdict.base else "added"
+            why = " ".join(verdict.proposal.reason.split())[:300]
+            reason = f"{why} (waits for you: {verdict.waits})" if verdict.waits else why
             entry = self._entry(session, through, outcome, verdict.document.name, reason, model)
             changes.append(self._change(session, verdict, model, entry))
         entries = [self._entry(session, through, _outcome(item), item.name, item.reason, model) for item in declined]
@@ -194,7 +225,8 @@ class Evolver:
         numbers = ", ".join(str(number) for number in sorted(cited))
         origin = f"Session: {session.session_id}\nTurns: {numbers}\nModel: {model}"
         message = f"{verb} {document.name}\n\n{entry.reason}\n\n{origin}"
-        return Change(document.name, write(document).decode(), verdict.base, message, entry)
+        stage: Stage = "proposed" if verdict.waits else "trial"
+        return Change(document.name, write(document).decode(), verdict.base, message, entry, stage)
 
     async def _finish(self, progress: Progress) -> list[Entry]:
         """Carry out the stored decision. Doing it twice is doing it once."""

@@ -75,6 +75,7 @@ class Progress:
     learned: dict[str, int] = field(default_factory=dict)
     waiting: dict[str, Waiting] = field(default_factory=dict)
     decision: Decision | None = None
+    spent: dict[str, int] = field(default_factory=dict)  # tokens, by day (UTC); only the newest day is kept
 
 
 class EvolverState:
@@ -93,6 +94,7 @@ class EvolverState:
                 learned={str(key): int(number) for key, number in value["learned"].items()},
                 waiting={str(key): Waiting(**item) for key, item in value["waiting"].items()},
                 decision=_decision(value["decision"]) if value["decision"] else None,
+                spent={str(day): int(tokens) for day, tokens in value.get("spent", {}).items()},
             )
         except FileNotFoundError:
             return Progress()
@@ -108,6 +110,7 @@ class EvolverState:
             "learned": progress.learned,
             "waiting": {key: asdict(item) for key, item in progress.waiting.items()},
             "decision": asdict(progress.decision) if progress.decision else None,
+            "spent": progress.spent,
         }
         private_dir(self._folder)
         write_atomic(self._path, json.dumps(value).encode())

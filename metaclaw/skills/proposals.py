@@ -51,11 +51,15 @@ class Proposal(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A skill to be written. `base` is the digest of the file it amends; empty for a new skill."""
+    """A skill to be written. `base` is the digest of the file it amends; empty for a new skill.
+
+    `waits` says why a person has to say yes first; empty when the person's own words carry it.
+    """
 
     document: Document
     base: str
     proposal: Proposal
+    waits: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,39 +140,44 @@ def judge(
     name = proposal.name.strip()
     if proposal.action == "nothing":
         return Declined(name, f"nothing to learn: {proposal.reason.strip() or 'no reason given'}")
-    missing = _unfounded(proposal, session)
+    missing, waits = _unfounded(proposal, session)
     if missing:
         return Declined(name, missing)
     current = next((skill for skill in skills if skill.name == name), None)
     drafted = (_amended if proposal.action == "amend" else _added)(proposal, current, documents)
     if isinstance(drafted, str):
         return Declined(name, drafted)
-    wrong = _screened(drafted, session, [skill for skill in skills if skill is not current])
+    wrong = _screened(drafted, [skill for skill in skills if skill is not current])
     if wrong:
         return Declined(name, wrong)
+    waits = waits or _foreign(drafted, session)
     for unwanted, description in withdrawn.items():
         if unwanted == name or same_trigger(unwanted, description, drafted):
             return Declined(name, f"the person deleted {unwanted}, which said the same")
-    return Accepted(drafted, current.digest if current is not None else "", proposal)
+    return Accepted(drafted, current.digest if current is not None else "", proposal, waits)
 
 
-def _unfounded(proposal: Proposal, session: Transcript) -> str:
-    """Why the proposal's quotes don't carry it; empty when they do."""
+def _unfounded(proposal: Proposal, session: Transcript) -> tuple[str, str]:
+    """Why the proposal's quotes don't carry it, and why they carry it only if the person agrees; empty when they do."""
     turns = {exchange.number: exchange for exchange in session.exchanges}
-    by_person = False
+    by_person = quoted = False
     for quote in proposal.quotes:
         words = _flat(quote.text)
         if not words:
             continue
         exchange = turns.get(quote.turn)
         if exchange is None or not _spoken(words, exchange):
-            return f"it quotes words that were not said in turn {quote.turn}"
+            return f"it quotes words that were not said in turn {quote.turn}", ""
         by_person = by_person or words in _flat(exchange.said)
-    return "" if by_person else "it rests on no words of the person"
+        quoted = True
+    if by_person:
+        return "", ""
+    return ("", "it rests on no words of the person") if quoted else ("it quotes nothing that was said", "")
 
 
 def _spoken(words: str, exchange: Exchange) -> bool:
-    return words in _flat(exchange.said) or words in _flat(exchange.answered)
+    texts = (exchange.said, exchange.answered, *(tool.result for tool in exchange.tools))
+    return any(words in _flat(text) for text in texts)
 
 
 def _added(proposal: Proposal, current: Skill | None, _: Mapping[str, Document]) -> Document | str:
@@ -211,11 +220,19 @@ def _valid(document: Document) -> Document | str:
     return document
 
 
-def _screened(document: Document, session: Transcript, others: Sequence[Skill]) -> str:
+def _screened(document: Document, others: Sequence[Skill]) -> str:
     """Why the text may not become a skill; empty when it may."""
     findings = screen(document)
     if findings:
         return "; ".join(str(finding) for finding in findings[:3])
+    near = nearest(document.name, document.description, document.body, others)
+    if near is not None and near.duplicate:
+        return f"{near.skill.name} says the same (trigger {near.trigger:.2f}, text {near.text:.2f})"
+    return ""
+
+
+def _foreign(document: Document, session: Transcript) -> str:
+    """What of the text comes from somebody other than the person, who then has to agree; empty when nothing does."""
     said = session.said()
     for url in _URL.findall(document.body):
         if url.rstrip(".,;:") not in said:
@@ -223,9 +240,6 @@ def _screened(document: Document, session: Transcript, others: Sequence[Skill]) 
     copied = _copied_line(document.body, said, session.tool_results())
     if copied:
         return f"it repeats what a tool gave back: {_short(copied)}"
-    near = nearest(document.name, document.description, document.body, others)
-    if near is not None and near.duplicate:
-        return f"{near.skill.name} says the same (trigger {near.trigger:.2f}, text {near.text:.2f})"
     return ""
 
 

@@ -28,11 +28,6 @@ def features(settings: Settings) -> list[Feature]:
         _learning(settings),
         _memory(settings),
         training(settings),
-        *(
-            [Feature("WeChat", False, f"wechat.enabled is set, but {NOT_IN_THIS_VERSION}")]
-            if settings.wechat.enabled
-            else []
-        ),
     ]
 
 
