@@ -8,14 +8,18 @@ from typing import Annotated, Any
 
 from fastapi import FastAPI, HTTPException, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import Response
+from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException as StarletteHTTPException
 
 from metaclaw import __version__
+from metaclaw.gateway.guard import dialect_of
 from metaclaw.gateway.memory_routes import add_memory
 from metaclaw.gateway.services import Services
 from metaclaw.journal import Feedback, Session, Turn
 from metaclaw.journal.records import Usage
+
+_LARGEST_ID = 2**63 - 1  # what a database keeps
 
 ROUTES = (
     "POST /v1/chat/completions",
@@ -33,6 +37,14 @@ ROUTES = (
 )
 
 
+class FeedbackBody(BaseModel):
+    """What a person said of a turn, from -1 (wrong) to 1 (right); without `turn_id` of the newest one."""
+
+    score: float = Field(ge=-1, le=1, allow_inf_nan=False, strict=True)
+    turn_id: int | None = Field(None, ge=1, le=_LARGEST_ID, strict=True)
+    text: str = ""
+
+
 def build_admin(services: Services) -> FastAPI:
     """The FastAPI application behind everything that is not a model call."""
     app = FastAPI(title="MetaClaw gateway", version=__version__, docs_url=None, redoc_url=None)
@@ -46,15 +58,21 @@ def build_admin(services: Services) -> FastAPI:
         message = str(error.detail)
         if error.status_code == 404 and message == "Not Found":
             message = f"there is no {request.method} {request.url.path} here; there is: {', '.join(ROUTES)}"
-        return JSONResponse({"error": {"message": message, "type": "invalid_request_error"}}, error.status_code)
+        return _refusal(request, error.status_code, message)
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         message = f"{'.'.join(str(p) for p in first['loc'])}: {first['msg']}"
-        return JSONResponse({"error": {"message": message, "type": "invalid_request_error"}}, 400)
+        return _refusal(request, 400, message)
 
     return app
+
+
+def _refusal(request: Request, status: int, message: str) -> Response:
+    """An error in the dialect that callers of the path expect."""
+    path = request.url.path
+    return Response(dialect_of(path).error(status, message), status, media_type="application/json")
 
 
 def _add_general(app: FastAPI, services: Services) -> None:
@@ -78,7 +96,9 @@ def _add_general(app: FastAPI, services: Services) -> None:
 def _add_sessions(app: FastAPI, services: Services) -> None:
     @app.get("/v1/sessions")
     async def sessions(
-        limit: Annotated[int, Query(ge=1, le=1000)] = 50, before: float | None = None, active: bool | None = None
+        limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+        before: Annotated[float | None, Query(allow_inf_nan=False)] = None,
+        active: bool | None = None,
     ) -> dict[str, Any]:
         journal = services.journal_or_503()
         found = await asyncio.to_thread(lambda: journal.sessions(limit=limit, before=before, active=active))
@@ -90,7 +110,9 @@ def _add_sessions(app: FastAPI, services: Services) -> None:
 
     @app.get("/v1/sessions/{session_id}/turns")
     async def turns(
-        session_id: str, limit: Annotated[int, Query(ge=1, le=1000)] = 100, after: int = 0
+        session_id: str,
+        limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+        after: Annotated[int, Query(ge=0, le=_LARGEST_ID)] = 0,
     ) -> dict[str, Any]:
         await _known(services, session_id)
         journal = services.journal_or_503()
@@ -105,14 +127,15 @@ def _add_sessions(app: FastAPI, services: Services) -> None:
         return _session(await _known(services, session_id))
 
     @app.post("/v1/sessions/{session_id}/feedback")
-    async def feedback(session_id: str, body: dict[str, Any]) -> dict[str, Any]:
+    async def feedback(session_id: str, body: FeedbackBody) -> dict[str, Any]:
         await _known(services, session_id)
-        score = body.get("score")
-        if not isinstance(score, int | float) or isinstance(score, bool) or not -1 <= score <= 1:
-            raise HTTPException(400, "score must be a number from -1 (wrong) to 1 (right)")
-        turn = body.get("turn_id")
-        item = Feedback(session_id, float(score), services.clock(), turn, str(body.get("text") or "")[:2000])
-        await asyncio.wrap_future(services.journal_or_503().append(item))
+        journal = services.journal_or_503()
+        if body.turn_id is not None:
+            turn = await asyncio.to_thread(journal.turn, body.turn_id)
+            if turn is None or turn.session_id != session_id:
+                raise HTTPException(404, f"no turn {body.turn_id} in session {session_id!r}")
+        item = Feedback(session_id, body.score, services.clock(), body.turn_id, body.text[:2000])
+        await asyncio.wrap_future(journal.append(item))
         return {"ok": True}
 
 

@@ -96,4 +96,4 @@ async def _lifespan(services: Services, receive: Receive, send: Send) -> None:
 
 def build_app(services: Services) -> Guard:
     """The application, guarded."""
-    return Guard(Gateway(services), services.settings, services.token)
+    return Guard(Gateway(services), services.settings, services.token, services.metrics)

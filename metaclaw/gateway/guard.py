@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable
+import logging
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
 from urllib.parse import urlsplit
 
 from metaclaw.config import Settings
+from metaclaw.gateway.metrics import Metrics
 from metaclaw.gateway.protocols import CHAT, MESSAGES, Dialect
 from metaclaw.gateway.wire import Receive, Scope, Send, headers, respond
 
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 _OPEN = frozenset(("/healthz", "/readyz", "/"))  # answer without a key: they tell nothing
+_FAILED = "MetaClaw failed on this request; its log says why (`metaclaw logs`)"
+_log = logging.getLogger(__name__)
 _LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
 
 class Guard:
     """Stands in front of every route."""
 
-    def __init__(self, app: App, settings: Settings, token: str) -> None:
+    def __init__(self, app: App, settings: Settings, token: str, metrics: Metrics) -> None:
         proxy = settings.proxy
         self._app = app
+        self._metrics = metrics
         self._token = token.encode()  # the run token, known to whoever may read the state folder
         self._key = proxy.api_key.get_secret_value().encode()
         self._passes_credentials = settings.llm.auth_method == "passthrough"
@@ -89,6 +95,14 @@ class Guard:
 def dialect_of(path: str) -> Dialect:
     """In which dialect the callers of a path expect an error."""
     return MESSAGES if path.startswith("/v1/messages") else CHAT
+
+
+def _host_of(origin: str) -> str:
+    """The host an origin names; empty, which is nobody's, for one that can't be read."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return ""
 
 
 def _is_json(client: dict[str, str]) -> bool:

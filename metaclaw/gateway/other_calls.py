@@ -35,7 +35,7 @@ class OtherCalls:
         """Pass one call on."""
         client: dict[str, str] = scope["metaclaw.headers"]
         try:
-            fields = members(body) if body else {}
+            fields = members(body)
         except NotJson as error:
             await respond(send, 400, dialect.error(400, f"the request's body is not JSON: {error}"))
             return

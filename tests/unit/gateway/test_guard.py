@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from typing import Any
 
 import pytest
@@ -91,3 +93,57 @@ def test_administration_wants_the_run_token(gateway: Any) -> None:
     assert one.client.get("/v1/admin/status").status_code == 403
     reply = one.client.get("/v1/admin/status", headers={"x-metaclaw-token": "run-token"})
     assert reply.status_code == 200 and reply.json()["mode"] == "skills_only"
+
+
+def test_an_origin_that_can_not_be_read_is_a_foreign_one(gateway: Any) -> None:
+    assert gateway().client.get("/healthz", headers={"origin": "http://[::1"}).status_code == 403
+
+
+def test_a_compressed_body_is_refused_and_named_as_such(gateway: Any, upstream: ScriptedUpstream) -> None:
+    headers = {**JSON, "content-encoding": "gzip"}
+    reply = gateway().client.post("/v1/messages", content=gzip.compress(BODY), headers=headers)
+    assert reply.status_code == 415 and "content-encoding" in reply.json()["error"]["message"] and not upstream.calls()
+    assert reply.json()["type"] == "error"
+
+
+@pytest.mark.parametrize("path", ["/v1/messages/count_tokens", "/v1/embeddings", "/v1/completions", "/v1/messages"])
+def test_an_empty_body_is_a_400(gateway: Any, path: str) -> None:
+    assert gateway().client.post(path).status_code == 400
+
+
+def test_an_unknown_route_below_messages_speaks_anthropics_dialect(gateway: Any) -> None:
+    reply = gateway().client.post("/v1/messages/batches", json={})
+    assert (reply.status_code, reply.json()["type"]) == (404, "error")
+
+
+@pytest.mark.parametrize(
+    "path", ["/v1/sessions?before=nan", f"/v1/sessions/s/turns?after={10**20}", "/v1/sessions/s/turns?after=-1"]
+)
+def test_numbers_that_no_database_keeps_are_a_400(gateway: Any, path: str) -> None:
+    assert gateway().client.get(path).status_code == 400
+
+
+def test_feedback_is_for_a_turn_of_that_session(gateway: Any, upstream: ScriptedUpstream) -> None:
+    one = gateway()
+    session = one.chat([{"role": "user", "content": "hi"}]).headers["x-session-id"]
+    turn = one.turns(session)[0]["id"]
+    for body, status in [
+        ({"score": 1, "turn_id": turn}, 200),
+        ({"score": -0.5, "text": "half \ud800 of a pair"}, 200),
+        ({"score": 1, "turn_id": turn + 1}, 404),
+        ({"score": 1, "turn_id": 10**24}, 400),
+        ({"score": 1, "turn_id": "1"}, 400),
+        ({"score": True}, 400),
+        ({"score": 2}, 400),
+        ({"text": "no score"}, 400),
+    ]:
+        reply = one.client.post(f"/v1/sessions/{session}/feedback", content=json.dumps(body), headers=JSON)
+        assert reply.status_code == status, (body, reply.text)
+
+
+def test_what_fails_inside_is_a_500_in_the_callers_dialect_and_counted(gateway: Any) -> None:
+    one = gateway()
+    one.services.other_calls = None  # a part that is broken
+    reply = one.client.post("/v1/messages/count_tokens", json={"messages": []})
+    assert reply.status_code == 500 and reply.json()["type"] == "error"
+    assert one.services.metrics.snapshot()["request_failed"] == 1
