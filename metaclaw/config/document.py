@@ -15,6 +15,7 @@ from ruamel.yaml.reader import ReaderError
 from metaclaw.config.problems import ConfigError, Problem
 
 _DEEPEST = 12
+_MOST_VALUES = 20_000  # aliases of aliases make millions out of a few lines
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,9 @@ def parse_document(text: str, source: str) -> Document:
         before = text[: error.position]
         line, column = before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
         raise ConfigError(Problem("not YAML: a control character", "", source, line, column)) from None
-    except (YAMLError, RecursionError, ValueError) as error:
+    except RecursionError:
+        raise ConfigError(Problem("nested too deep", source=source)) from None
+    except (YAMLError, ValueError) as error:
         raise ConfigError(Problem(f"not YAML ({type(error).__name__})", source=source)) from None
     document = Document(source, text, root)
     if root is None or _is_empty(root):
@@ -113,6 +116,8 @@ def _mapping(node: MappingNode, prefix: str, document: Document) -> dict[str, An
 def _plain(node: Node, prefix: str, document: Document) -> Any:
     if prefix.count(".") > _DEEPEST:
         raise ConfigError(document.problem(prefix[:-1], "nested too deep"))
+    if len(document.nodes) > _MOST_VALUES:
+        raise ConfigError(document.problem(prefix[:-1], "makes too many values; write them without aliases"))
     if isinstance(node, MappingNode):
         return _mapping(node, prefix, document)
     if isinstance(node, SequenceNode):

@@ -121,7 +121,7 @@ class Evolve(Section):
         default=0.5, ge=0, le=1, description="Share of sessions that get a skill on trial; the others show its absence."
     )
     control_share: float = Field(
-        default=0.1,
+        default=0.05,
         ge=0,
         le=1,
         description="Share of sessions without a proven learned skill, to see its worth.",

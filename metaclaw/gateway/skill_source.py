@@ -67,7 +67,7 @@ class SkillSource:
             specific=limits.task_specific_top_k,
             min_score=limits.min_score,
         )
-        new = [m for m in matches if ("skill", m.skill.name) not in query.present]
+        new = _one_trial([m for m in matches if ("skill", m.skill.name) not in query.present])
         found: list[Found] = []
         left = limits.max_tokens
         for match in new:  # the best first, whole skills, as long as the budget lasts; what is held back costs nothing
@@ -135,6 +135,15 @@ class SkillSource:
             except OSError as error:
                 _log.warning("token counts could not be kept in %s: %s", self._cache, error)
         return {digest: known[digest] for digest in texts}
+
+
+def _one_trial(matches: list[Match]) -> list[Match]:
+    """Without all skills on trial but the oldest: of two in one turn, nobody could tell which made the difference."""
+    trials = [match.skill for match in matches if match.skill.stage == "trial"]
+    if len(trials) < 2:
+        return matches
+    oldest = min(trials, key=lambda skill: (skill.metadata.get("metaclaw-learned-at", ""), skill.name))
+    return [match for match in matches if match.skill.stage != "trial" or match.skill is oldest]
 
 
 def _read_counts(path: Path) -> dict[str, int]:

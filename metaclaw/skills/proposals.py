@@ -18,6 +18,7 @@ from metaclaw.skills.transcript import Exchange, Transcript
 
 MOST_PROPOSALS = 3
 _URL = re.compile(r"https?://[^\s)>\]\"'`]+")
+_OVERLAP = 0.5  # cosine of two triggers from which on two skills would be recalled on the same occasions
 _COPIED_LINE = 30
 _COPIED_CJK = 14
 
@@ -151,6 +152,11 @@ def judge(
     if wrong:
         return Declined(name, wrong)
     waits = waits or _foreign(drafted, session)
+    if current is None:
+        held_back, in_play = _covered(proposal, session, {skill.name for skill in skills if skill.source == "learned"})
+        if held_back:
+            return Declined(name, f"{held_back} is there for this, and was held back in this session to see its worth")
+        waits = waits or _rivals(drafted, in_play, skills)
     for unwanted, description in withdrawn.items():
         if unwanted == name or same_trigger(unwanted, description, drafted):
             return Declined(name, f"the person deleted {unwanted}, which said the same")
@@ -229,6 +235,27 @@ def _screened(document: Document, others: Sequence[Skill]) -> str:
     if near is not None and near.duplicate:
         return f"{near.skill.name} says the same (trigger {near.trigger:.2f}, text {near.text:.2f})"
     return ""
+
+
+def _covered(proposal: Proposal, session: Transcript, learned: set[str]) -> tuple[str, str]:
+    """A learned skill that was held back, and one that was in play, where the proposal's lesson was taught."""
+    cited = {quote.turn for quote in proposal.quotes}
+    # A correction stands in the turn behind the one that it corrects.
+    taught = [exchange for exchange in session.exchanges if exchange.number in cited or exchange.number + 1 in cited]
+    held_back = [name for exchange in taught for name in exchange.held_back if name in learned]
+    in_play = [name for exchange in taught for name in exchange.recalled if name in learned]
+    return (held_back or [""])[0], (in_play or [""])[0]
+
+
+def _rivals(document: Document, in_play: str, skills: Sequence[Skill]) -> str:
+    """Why a new skill may be at odds with one that is there, so that the person decides; empty when it isn't."""
+    if in_play:
+        return f"{in_play} was in play and did not help: it may need an amendment instead"
+    proven = [skill for skill in skills if skill.source == "learned" and skill.stage == "active"]
+    near = nearest(document.name, document.description, document.body, proven)
+    if near is None or near.trigger < _OVERLAP:
+        return ""
+    return f"it is for the same occasions as {near.skill.name}, which has proved itself"
 
 
 def _foreign(document: Document, session: Transcript) -> str:

@@ -35,7 +35,8 @@ class ToolUse:
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One turn: its number, the person's words, the answer, the tools used, the skills recalled into it."""
+    """One turn: its number, the person's words, the answer, the tools used, the skills recalled into it, and those that
+    were held back in this session to see how it goes without them."""
 
     number: int
     turn_id: int
@@ -43,6 +44,7 @@ class Exchange:
     answered: str
     tools: tuple[ToolUse, ...] = ()
     recalled: tuple[str, ...] = ()
+    held_back: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +88,18 @@ def transcript(session_id: str, turns: Iterable[Turn], messages: Mapping[int, Se
             said=redact(strip_rendered(turn.user_text)).strip(),
             answered=redact(turn.answer_text).strip(),
             tools=tuple(tool_uses(messages.get(turn.id, ()))),
-            recalled=tuple(
-                str(item.get("name", ""))
-                for item in turn.recalled
-                if item.get("kind") == "skill" and not item.get("withheld")
-            ),
+            recalled=_skills(turn, withheld=False),
+            held_back=_skills(turn, withheld=True),
         )
         for turn in turns
         if turn.status == "ok" and turn.user_text.strip() and turn.answer_text.strip()
     ]
     return Transcript(session_id, tuple(exchanges))
+
+
+def _skills(turn: Turn, *, withheld: bool) -> tuple[str, ...]:
+    items = (item for item in turn.recalled if item.get("kind") == "skill" and bool(item.get("withheld")) == withheld)
+    return tuple(str(item.get("name", "")) for item in items)
 
 
 def tool_uses(messages: Sequence[Message]) -> list[ToolUse]:

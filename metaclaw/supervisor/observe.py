@@ -9,6 +9,7 @@ from typing import Any
 import psutil
 from filelock import FileLock, Timeout
 
+from metaclaw.supervisor import platform
 from metaclaw.supervisor.control import ask
 from metaclaw.supervisor.process import ManagedProcess, Run, fingerprint, read_run
 
@@ -70,6 +71,8 @@ def lock_held(path: Path) -> bool:
         lock.acquire()
     except Timeout:
         return True
+    except OSError:
+        return platform.locked_as_seen_by_a_reader(path)  # a folder that became read-only is still looked at
     lock.release()
     return False
 

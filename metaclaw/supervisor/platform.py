@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from pathlib import Path
 from typing import Any
 
 from metaclaw.supervisor.control import ask
@@ -27,6 +28,20 @@ def _apart(*flags: str) -> dict[str, Any]:
     if os.name == "posix":
         return {"start_new_session": True}
     return {"creationflags": sum(getattr(subprocess, flag, 0) for flag in ("CREATE_NEW_PROCESS_GROUP", *flags))}
+
+
+def locked_as_seen_by_a_reader(path: Path) -> bool:
+    """Whether another process holds a lock file that can't be written here. Raises OSError where only writers can tell."""
+    if os.name != "posix":
+        raise PermissionError(f"{path} can't be written, and so not be looked at")
+    import fcntl
+
+    with path.open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def ask_to_stop(process: ManagedProcess, run: Run, *, by_signal: bool = HAS_SIGTERM) -> bool:

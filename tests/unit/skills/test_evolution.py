@@ -18,8 +18,9 @@ from metaclaw.journal import Call, Journal, Message, Session, SessionEnd, sqlite
 from metaclaw.skills import Library
 from metaclaw.skills.evolution import READER, Evolver
 from metaclaw.skills.evolver_state import EvolverState
+from metaclaw.skills.lifecycle import Move
 
-from .shelf import FLAKY, SQL, document, put
+from .shelf import FLAKY, SQL, document, propose, put
 
 RULE = "From now on please name every export file with the date first, like 2026-12-01-report.csv"
 
@@ -193,6 +194,46 @@ async def test_what_others_said_becomes_a_proposal_at_most_and_waits_for_the_per
     waiting = library.get("dated-export-names")
     assert waiting.stage == "proposed" and not waiting.enabled
     assert [skill.name for skill in library.served()] == ["flaky-tests"]
+
+
+def under_test(arm: str) -> list[dict[str, Any]]:
+    item: dict[str, Any] = {"kind": "skill", "name": "older-rule", "version": "abc", "tokens": 10, "arm": arm}
+    return [item | ({"withheld": True} if arm == "control" else {})]
+
+
+@pytest.mark.parametrize(("arm", "outcome", "reason"), [
+    ("control", "declined", "held back in this session"), ("treated", "proposed", "was in play and did not help"),
+])  # fmt: skip
+async def test_a_lesson_that_a_skill_under_test_covers_is_not_learned_beside_it(
+    library: Library, journal: Journal, arm: str, outcome: str, reason: str
+) -> None:
+    older = document(
+        FLAKY, name="older-rule", description="Keeps the agreed wording. Use for letters.", body="Be brief."
+    )
+    propose(library, older)
+    say(journal, "s", 1, "Export the table of the month, please.", recalled=under_test(arm))
+    say(journal, "s", 2, RULE)
+    end(journal, "s")
+    learner, _ = evolver(library, journal, proposal(quotes=[{"turn": 2, "text": "name every export file"}]))
+    (entry,) = await learner.run_once()
+    assert entry.outcome == outcome and reason in entry.reason
+    assert "dated-export-names" not in [skill.name for skill in library.served()]
+
+
+async def test_what_is_for_the_same_occasions_as_a_proven_skill_waits(library: Library, journal: Journal) -> None:
+    first = proposal()
+    propose(library, document(FLAKY, name=first["name"], description=first["description"], body=first["body"]))
+    library.decide(first["name"], Move(1.0, first["name"], "", "active", "trial", "it helps"))
+    say(journal, "s", 1, RULE)
+    end(journal, "s")
+    other = proposal(
+        name="quick-exports",
+        description="Saves time. Use whenever a file is exported or a report is saved.",
+        body="# Quick exports\n\nLeave the name as the program suggests it.",
+    )
+    learner, _ = evolver(library, journal, other)
+    (entry,) = await learner.run_once()
+    assert entry.outcome == "proposed" and "dated-export-names, which has proved itself" in entry.reason
 
 
 async def test_beyond_the_tokens_of_a_day_sessions_wait_for_the_next_one(library: Library, journal: Journal) -> None:
