@@ -87,12 +87,6 @@ def test_memory_says_where_it_is_and_what_becomes_of_turns() -> None:
     assert elsewhere.on and elsewhere.detail.endswith("https://memory.example.com")
 
 
-def test_wechat_is_not_claimed() -> None:
-    found = read(wechat={"enabled": True})
-    assert "not available in this version" in found["WeChat"].detail
-    assert "WeChat" not in read()
-
-
 def test_what_is_switched_off_says_which_key_did_it() -> None:
     found = read(mode="skills_only", skills={"enabled": False, "auto_evolve": False})
     assert found["skills"].detail == "skills.enabled is false"
