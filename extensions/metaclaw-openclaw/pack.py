@@ -58,6 +58,7 @@ def contents(node: str, with_wheel: bool) -> dict[str, bytes]:
     description = json.loads((HERE / "package.json").read_text(encoding="utf-8"))
     files = {"package.json": package_json(description)}
     files |= {name: (HERE / name).read_bytes() for name in STATIC}
+    files |= {f"memory-slot/{path.name}": path.read_bytes() for path in (HERE / "memory-slot").iterdir()}
     with tempfile.TemporaryDirectory() as folder:
         compiled(node, Path(folder) / "dist")
         if with_wheel:

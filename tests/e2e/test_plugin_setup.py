@@ -80,3 +80,15 @@ def test_set_up_takes_openclaws_model_over_and_connects(
     metaclaw.request("POST", "/v1/chat/completions", body)
     assert provider.requests[-1].header("authorization") == "Bearer sk-upstream-key"
     assert f"OpenClaw's model calls go to {metaclaw.url}" in command(openclaw, metaclaw, "doctor").stdout
+
+
+def test_the_memory_slot_is_taken_when_asked_for_and_given_back(
+    openclaw: OpenClaw, metaclaw: MetaClaw, installed: list[str]
+) -> None:
+    before = openclaw.values().get("plugins", {})
+    taken = command(openclaw, metaclaw, "slot", "take")
+    assert taken.returncode == 0, taken.stderr
+    assert openclaw.values()["plugins"]["slots"] == {"memory": "metaclaw-memory"}
+    assert command(openclaw, metaclaw, "slot", "give").returncode == 0
+    after = openclaw.values()["plugins"]
+    assert "slots" not in after and after["entries"][ID] == before["entries"][ID]

@@ -7,6 +7,7 @@ import { OWNER, scopeOf } from "./people.ts";
 import { runMetaClaw } from "./program.ts";
 import type { Settings } from "./settings.ts";
 import { setUp } from "./setup.ts";
+import { giveSlot, takeSlot } from "./slot.ts";
 import { listed } from "./tools.ts";
 import { reason } from "./trouble.ts";
 
@@ -40,6 +41,10 @@ function build(program: CliCommand, api: PluginApi, config: HostConfig, settings
     .option("--scope <scope>", "whose memory", own)
     .action(told((query, options) => search(open(config, settings), String(query), optionsIn(options))));
   root
+    .command("slot <verb>")
+    .description("OpenClaw's memory slot: `take` it for MetaClaw, or `give` it back")
+    .action(told((verb) => slot(String(verb), config, api.rootDir)));
+  root
     .command("wipe")
     .description("Forget everything of one scope, for good")
     .option("--scope <scope>", "whose memory", own)
@@ -51,6 +56,12 @@ async function tellFindings(config: HostConfig, settings: Settings): Promise<voi
   const findings = await examine(config, settings);
   for (const { ok, line } of findings) say(`${ok ? "ok " : "off"}  ${line}`);
   if (findings.some((one) => !one.ok)) process.exitCode = 1;
+}
+
+async function slot(verb: string, config: HostConfig, rootDir: string | undefined): Promise<void> {
+  if (verb === "take") say(await takeSlot(config, rootDir));
+  else if (verb === "give") say(await giveSlot(config));
+  else throw new Error(`slot ${verb}: say take or give`);
 }
 
 async function search(memory: Memory, query: string, options: Options): Promise<void> {

@@ -10,6 +10,12 @@ import type { Settings } from "./settings.ts";
 import { turnType, type TurnType } from "./turns.ts";
 
 const MOST = 500;
+const TAKEN_UP_MS = 10 * 60_000; // a message waits for the runs before it
+
+interface Written {
+  user: string;
+  at: number;
+}
 
 /** One run of the agent: a turn with all its model calls. */
 export interface Run {
@@ -30,7 +36,7 @@ export class Conversations {
   readonly #runs = new Map<string, Run>();
   readonly #started = new Map<string, Run[]>(); // session id → runs that announced a model call not yet sent
   readonly #last = new Map<string, Run | undefined>(); // session id → the run whose call was sent last
-  readonly #senders = new Map<string, { user: string; runId: string }>(); // session key → who wrote last
+  readonly #senders = new Map<string, Written>(); // session key → who wrote what no run has taken up yet
   readonly #captured = new Map<string, Map<string, string>>(); // session id → names handed to memory, and their scopes
   readonly #heartbeats = new Set<string>(); // session keys in which a heartbeat has just begun
 
@@ -38,10 +44,13 @@ export class Conversations {
     this.names = new Names(stateDir);
   }
 
-  /** Somebody wrote through a channel. */
-  received(sessionKey: string, runId: string, channel: string, senderId: string): void {
+  /**
+   * Somebody wrote through a channel. OpenClaw doesn't say which run takes it up; the next one of that session does. In
+   * doubt it is the sender's: his words must not get into the owner's memory, nor the owner's memory to him.
+   */
+  received(sessionKey: string, channel: string, senderId: string): void {
     if (!sessionKey || isOwnChannel(channel) || !senderId) return;
-    remember(this.#senders, sessionKey, { user: sender(channel, senderId), runId });
+    remember(this.#senders, sessionKey, { user: sender(channel, senderId), at: performance.now() });
   }
 
   /** A heartbeat is being prepared; the next new run of that session is it. */
@@ -113,23 +122,24 @@ export class Conversations {
     if (known && !sure) return known;
     const sessionKey = context.sessionKey ?? known?.sessionKey ?? "";
     const beating = this.#heartbeats.delete(sessionKey);
-    const run: Run = {
-      id: runId,
-      type: !context.trigger && (beating || known?.type === "side") ? "side" : turnType({ ...context, runId }),
-      sessionKey,
-      sessionId: context.sessionId ?? known?.sessionId ?? "",
-      person: this.#person(sessionKey, runId, context),
-    };
+    const side = !context.trigger && (beating || known?.type === "side");
+    const type = side ? "side" : turnType({ ...context, runId });
+    const sessionId = context.sessionId ?? known?.sessionId ?? "";
+    const person = this.#person(sessionKey, context, known, type);
+    const run: Run = { id: runId, type, sessionKey, sessionId, person };
     remember(this.#runs, runId, run);
     return run;
   }
 
-  #person(sessionKey: string, runId: string, context: HookContext): Person {
+  #person(sessionKey: string, context: HookContext, known: Run | undefined, type: TurnType): Person {
     const channel = context.channel ?? context.messageProvider ?? "";
-    const person = personOf({ ...context, sessionKey, channel });
+    const person = personOf({ ...context, sessionKey, channel, senderId: context.senderId ?? context.chatId ?? "" });
+    if (person.user !== OWNER) return person;
+    if (known) return { ...person, user: known.person.user };
+    if (type === "side") return person;
     const wrote = this.#senders.get(sessionKey);
-    if (person.user === OWNER && wrote?.runId === runId) person.user = wrote.user;
-    return person;
+    this.#senders.delete(sessionKey);
+    return wrote && performance.now() - wrote.at < TAKEN_UP_MS ? { ...person, user: wrote.user } : person;
   }
 }
 

@@ -37,8 +37,8 @@ export interface Hooks {
   ) => Promise<void> | void;
   after_compaction: (event: { previousSessionId?: string }, context: HookContext) => void;
   message_received: (
-    event: { senderId?: string; sessionKey?: string; runId?: string; from: string },
-    context: { channelId: string; sessionKey?: string; runId?: string },
+    event: { senderId?: string; sessionKey?: string; from: string },
+    context: { channelId: string; sessionKey?: string; conversationId?: string },
   ) => void;
   heartbeat_prompt_contribution: (event: { sessionKey?: string }, context: HookContext) => void;
   model_call_started: (
@@ -69,7 +69,7 @@ export interface Provider {
 /** The part of OpenClaw's configuration that is read here. */
 export interface HostConfig {
   models?: { providers?: Record<string, { baseUrl?: string; apiKey?: unknown; api?: string } | undefined> };
-  plugins?: { entries?: Record<string, PluginEntry | undefined> };
+  plugins?: { slots?: { memory?: string }; entries?: Record<string, PluginEntry | undefined> };
   agents?: { defaults?: { model?: string | { primary?: string } } };
 }
 

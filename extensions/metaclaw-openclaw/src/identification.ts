@@ -19,7 +19,7 @@ export function identify(api: PluginApi, settings: Settings, conversations: Conv
   });
   api.on("message_received", (event, context) => {
     const key = event.sessionKey ?? context.sessionKey ?? "";
-    conversations.received(key, event.runId ?? context.runId ?? "", context.channelId, event.senderId ?? "");
+    conversations.received(key, context.channelId, event.senderId ?? context.conversationId ?? event.from);
   });
   api.on("heartbeat_prompt_contribution", (event, context) => {
     conversations.heartbeat(event.sessionKey ?? context.sessionKey ?? "");

@@ -76,7 +76,7 @@ test("what an allowed hook knows of a run outranks what was guessed", () => {
 
 test("somebody who writes into the owner's session through a channel has a conversation and a memory of their own", () => {
   const conversations = fresh();
-  conversations.received(MAIN, "r1", "openclaw-weixin", "ann@im.wechat");
+  conversations.received(MAIN, "openclaw-weixin", "ann@im.wechat");
   conversations.calling({ runId: "r1", sessionId: "s1", sessionKey: MAIN });
   const hers = conversations.headers(request("s1"), SETTINGS);
   conversations.calling({ runId: "r2", sessionId: "s1", sessionKey: MAIN });
@@ -86,6 +86,22 @@ test("somebody who writes into the owner's session through a channel has a conve
   assert.equal(own["X-User-Id"], "owner");
   assert.equal(own["X-Session-Id"], "s1");
   assert.deepEqual(conversations.namesOf("s1").length, 2);
+});
+
+test("a message is one turn's; all calls of that turn are the sender's, and what an allowed hook says outranks it", () => {
+  const conversations = fresh();
+  conversations.received(MAIN, "weixin", "ann");
+  const user = (runId: string, more = {}) => {
+    conversations.prepared({ runId, sessionId: "s1", sessionKey: MAIN, trigger: "user", ...more });
+    conversations.calling({ runId, sessionId: "s1", sessionKey: MAIN });
+    return conversations.headers(request("s1"), SETTINGS)["X-User-Id"];
+  };
+  assert.deepEqual([user("r1"), user("r1"), user("r2")], ["weixin:ann", "weixin:ann", "owner"]);
+  conversations.received(MAIN, "weixin", "ann");
+  assert.equal(user("beat", { trigger: "heartbeat" }), "owner");
+  assert.equal(user("after"), "weixin:ann");
+  assert.equal(user("r3", { channel: "weixin", chatId: "bob" }), "weixin:bob");
+  assert.equal(user("r4", { channel: "webchat", chatId: "x" }), "owner");
 });
 
 test("a session id that is used again after /new gets another name, which a restart remembers", () => {

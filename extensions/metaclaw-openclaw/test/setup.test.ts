@@ -8,6 +8,7 @@ import type { HostConfig, PluginApi } from "../src/host.ts";
 import { findProgram, run, runMetaClaw } from "../src/program.ts";
 import { settingsFrom } from "../src/settings.ts";
 import { pipArguments, setUp } from "../src/setup.ts";
+import { giveSlot, takeSlot } from "../src/slot.ts";
 import { upstreamOf } from "../src/upstream.ts";
 
 const SKIP = process.platform === "win32" ? { skip: "needs a shell" } : {};
@@ -104,4 +105,11 @@ test("a program is found by name, in its environment, or on the path; its output
   mkdirSync(join(home, "venv", "bin"), { recursive: true });
   writeFileSync(join(home, "venv", "bin", "metaclaw"), "", { mode: 0o755 });
   assert.equal(findProgram(settingsFrom({})), join(home, "venv", "bin", "metaclaw"));
+});
+
+test("the memory slot is never taken from another plugin, nor given back when it isn't ours", async () => {
+  const theirs = { plugins: { slots: { memory: "somebody-elses" } } };
+  await assert.rejects(takeSlot(theirs, "/nowhere"), /set to somebody-elses, and stays so/);
+  assert.equal(await giveSlot(theirs), "the memory slot isn't MetaClaw's");
+  assert.equal(await takeSlot({ plugins: { slots: { memory: "metaclaw-memory" } } }, "/nowhere"), "the memory slot is MetaClaw's already");
 });
