@@ -117,6 +117,7 @@ def _words(key: str, kind: str, message: str, context: dict[str, Any], value: An
         "greater_than_equal": f"must be at least {context.get('ge')}",
         "less_than_equal": f"must be at most {context.get('le')}",
         "greater_than": f"must be more than {context.get('gt')}",
+        "less_than": f"must be less than {context.get('lt')}",
         "list_type": "must be a list",
         "string_type": "must be text",
         "model_type": "must be `key: value` lines",

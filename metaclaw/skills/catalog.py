@@ -115,6 +115,8 @@ def _parse(name: str, path: Path, data: bytes, digest: str) -> Entry | str:
 
 
 def _regular_bytes(path: Path) -> bytes:
+    if path.is_symlink() and not path.resolve().is_relative_to(path.parent.resolve()):
+        raise FormatError("it is a link to a file outside the skill's folder")
     info = path.stat()
     if not stat.S_ISREG(info.st_mode):
         raise FormatError("it is not a regular file")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import time
@@ -110,11 +111,16 @@ def sweep(process: ManagedProcess) -> bool:
     """Remove the run file of a process that is gone; True when there was one."""
     if not process.run_file.exists():
         return False
-    with one_at_a_time(process, 60.0):
-        if not isinstance(observe(process), Absent):
-            return False
-        process.run_file.unlink(missing_ok=True)
-        return True
+    try:
+        with one_at_a_time(process, 60.0):
+            if not isinstance(observe(process), Absent):
+                return False
+            process.run_file.unlink(missing_ok=True)
+            return True
+    except OSError as error:
+        if error.errno not in (errno.EROFS, errno.EACCES, errno.EPERM):
+            raise
+        return False  # it stays in a folder that can't be written; without the lock nobody takes it for a running one
 
 
 def one_at_a_time(process: ManagedProcess, wait: float) -> FileLock:

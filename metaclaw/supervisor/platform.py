@@ -31,7 +31,7 @@ def _apart(*flags: str) -> dict[str, Any]:
 
 
 def locked_as_seen_by_a_reader(path: Path) -> bool:
-    """Whether another process holds a lock file that can't be written here. Raises OSError where only writers can tell."""
+    """Whether somebody holds a lock file that can't be written here. Raises OSError where only writers can tell."""
     if os.name != "posix":
         raise PermissionError(f"{path} can't be written, and so not be looked at")
     import fcntl

@@ -292,3 +292,14 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert json.loads(out) == []
+
+
+def test_a_skill_file_that_links_out_of_its_folder_is_not_read(library: Library, tmp_path: Path) -> None:
+    outside = tmp_path / "private.txt"
+    outside.write_text("a secret of this machine", encoding="utf-8")
+    folder = library.user_dir / "looks-harmless"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").symlink_to(outside)
+    library.reload()
+    assert "looks-harmless" not in [skill.name for skill in library.skills()]
+    assert any("outside the skill's folder" in str(problem) for problem in library.problems)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import subprocess
 import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import psutil
 import pytest
 
-from metaclaw.supervisor import Absent, NotAnswering, Silent, StillRunning, observe, spawn, start, stop
+from metaclaw.supervisor import Absent, NotAnswering, Running, Silent, StillRunning, observe, spawn, start, stop
+from metaclaw.supervisor.observe import lock_held
 from tests.unit.supervisor.conftest import Make
 
 
@@ -85,3 +90,33 @@ def test_a_silent_process_is_ended_only_by_force(stand_in: Make) -> None:
         stop(process, wait=0.2)
     assert stop(process, force=True).forced
     assert isinstance(observe(process), Absent)
+
+
+@pytest.fixture
+def read_only() -> Iterator[Callable[[Path], None]]:
+    """Makes a folder one that nobody can write, the superuser neither."""
+    mounted: list[Path] = []
+
+    def make(folder: Path) -> None:
+        if shutil.which("mount") is None or subprocess.run(["mount", "--bind", folder, folder]).returncode:
+            pytest.skip("a read-only folder can't be mounted here")
+        mounted.append(folder)
+        subprocess.run(["mount", "-o", "remount,ro,bind", folder], check=True)
+
+    yield make
+    for folder in mounted:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def test_a_process_is_seen_and_stopped_though_its_folder_became_read_only(
+    stand_in: Make, read_only: Callable[[Path], None]
+) -> None:
+    process = stand_in()
+    assert not stop(process).was_running
+    pid = start(process, wait=20).running.run.pid
+    read_only(process.run_dir)
+    assert lock_held(process.lock) and isinstance(observe(process), Running)
+    stopped = stop(process, wait=20)
+    assert (stopped.was_running, stopped.pid, stopped.forced) == (True, pid, False)
+    assert isinstance(observe(process), Absent) and not lock_held(process.lock)
+    assert not stop(process).was_running
