@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import sys
@@ -137,6 +138,8 @@ def _advice(error: OSError) -> str:
     """Where a fault of the state folder is explained."""
     from metaclaw.config import home
 
+    if error.errno == errno.ENOSPC:
+        return ": make room; `metaclaw doctor` shows the disk of the state folder"
     ours = isinstance(error.filename, str) and Path(error.filename).is_relative_to(home())
     return "; `metaclaw doctor` says what to do" if ours else ""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -24,6 +25,7 @@ T = TypeVar("T")
 
 _TAIL_BYTES = 4000
 _TAIL_LINES = 12
+_ROOM = 1 << 16  # bytes; with less, nothing starts
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,4 +177,6 @@ def _ended(process: ManagedProcess, code: int) -> StartFailed | PortTaken:
     if not ports.is_free(process.host, process.port) and ports.holder(process.port) is not None:
         return PortTaken(_taken(process))
     reason = process.exit_meanings.get(code, f"exit code {code}")
+    if shutil.disk_usage(process.run_dir).free < _ROOM:  # its own words found no room either
+        reason += f"; the disk of {process.run_dir} is full: make room"
     return StartFailed(f"{process.title} ended before it was healthy: {reason}", tail(process.boot_log))

@@ -128,3 +128,11 @@ def test_no_color_and_pipes_get_plain_text(tmp_path: Path) -> None:
     assert "\x1b[3" not in done.stdout
     done = process("config", "show", METACLAW_HOME=str(tmp_path))
     assert "\x1b" not in done.stdout
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full here")
+def test_a_full_disk_is_one_line_that_says_what_to_do() -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        command = [sys.executable, "-m", "metaclaw", "skills", "list"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert done.returncode == 1 and len(done.stderr.splitlines()) == 1 and "make room" in done.stderr

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
+import shutil
 import socket
 import stat
 import subprocess
@@ -118,3 +120,19 @@ def test_a_program_that_cannot_be_run_is_an_error_of_one_line(stand_in: Make) ->
     broken = dataclasses.replace(stand_in(), command=("/nonexistent/program",))
     with pytest.raises(StartFailed, match="could not be started"):
         start(broken, wait=1)
+
+
+def test_a_start_that_fails_on_a_full_disk_says_so(stand_in: Make) -> None:
+    process = stand_in("exit=1")
+    process.run_dir.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=128k", "tmpfs", str(process.run_dir)]
+    if shutil.which("mount") is None or subprocess.run(command).returncode:
+        pytest.skip("a small disk can't be mounted here")
+    try:
+        with (process.run_dir / "filling").open("wb", buffering=0) as filling, contextlib.suppress(OSError):
+            while filling.write(b"x" * 4096):
+                pass
+        with pytest.raises(StartFailed, match=r"the disk of .* is full: make room"):
+            start(process, wait=20)
+    finally:
+        subprocess.run(["umount", "--lazy", process.run_dir], check=True)
