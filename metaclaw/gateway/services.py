@@ -15,6 +15,7 @@ from typing import Any
 
 from metaclaw.config import Loaded, expand, home
 from metaclaw.gateway.capture import Recorder
+from metaclaw.gateway.learning import LOOK_SECONDS, try_skills, write_skills
 from metaclaw.gateway.memory_source import MemorySource
 from metaclaw.gateway.metrics import Metrics
 from metaclaw.gateway.other_calls import OtherCalls
@@ -32,7 +33,6 @@ from metaclaw.skills import Library
 from metaclaw_adapters.files import private_dir
 
 _SWEEP_SECONDS = 15.0
-_LEARN_SECONDS = 20.0
 _FEED_SECONDS = 3.0
 _TELL_SECONDS = 30.0
 _WINDOW_SECONDS = 600.0
@@ -304,7 +304,7 @@ class Services:
                 self.metrics.count("memory_failed")
                 _log.exception("turns could not be handed to memory this time")
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._turned.wait(), _LEARN_SECONDS)
+                await asyncio.wait_for(self._turned.wait(), LOOK_SECONDS)
 
     def _noted(self, live: Live, reached: Iterable[bytes], spoken: Iterable[bytes]) -> None:
         self.sessions.note(live, reached, spoken)
@@ -322,38 +322,9 @@ class Services:
             self.learning = "the skills or the journal are not available"
         if self.library is None or self.journal is None:
             return
-        self._spawn(self._try_skills(self.library, self.journal))
+        self._spawn(try_skills(self.library, self.journal, settings, self.metrics))
         if not self.learning:
-            self._spawn(self._learn(self.library, self.journal))
-
-    async def _try_skills(self, library: Library, journal: Journal) -> None:
-        """Count how sessions came out with and without the skills under test, and move on what is decided."""
-        from metaclaw.skills.trials import Trials
-
-        trials = Trials(library, journal, self.settings.skills.evolve)
-        while True:
-            try:
-                await trials.run_once()
-            except Exception:
-                self.metrics.count("trials_failed")
-                _log.exception("skills on trial could not be judged this time")
-            await asyncio.sleep(_LEARN_SECONDS)
-
-    async def _learn(self, library: Library, journal: Journal) -> None:
-        """Write skills from what ended, soon after it did; a failure waits for the next round."""
-        from metaclaw.helper_process import HelperProcess
-        from metaclaw.skills.evolution import Evolver
-
-        evolver = Evolver(library, journal, HelperProcess(self.loaded.path, "evolver"), self.settings)
-        while True:
-            self._wake.clear()
-            try:
-                await evolver.run_once()
-            except Exception:
-                self.metrics.count("evolution_failed")
-                _log.exception("skills could not be learned this time")
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), _LEARN_SECONDS)
+            self._spawn(write_skills(self.library, self.journal, self.loaded, self.metrics, self._wake))
 
     async def _follow_skills(self, library: Library, source: SkillSource) -> None:
         try:
