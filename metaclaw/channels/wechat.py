@@ -17,14 +17,10 @@ from typing import Any, Literal
 
 from metaclaw_adapters import AdapterError, Command, Installation, adapters, run
 from metaclaw_adapters.files import private_dir, write_atomic
+from metaclaw_adapters.openclaw_config import default_agent
 
 PLUGIN = "openclaw-weixin"
 PACKAGE = "npm:@tencent-weixin/openclaw-weixin@2.4.9"  # the bare name fails: OpenClaw's catalogue pins a missing one
-BINDING: dict[str, Any] = {
-    "agentId": "main",
-    "match": {"channel": PLUGIN},
-    "session": {"dmScope": "per-account-channel-peer"},
-}
 _INSTALL_SECONDS, _WRITE_SECONDS, _LOGIN_SECONDS = 600.0, 120.0, 600.0
 _SILENT_SECONDS = 120.0  # three long polls
 _LINK = re.compile(r"https://\S+")
@@ -74,8 +70,9 @@ class WeChat:
             self._note(installed=True)
         bindings = self._config("bindings") or []
         if not any(one.get("match", {}).get("channel") == PLUGIN for one in bindings):
-            self._set("bindings", [*bindings, BINDING])
-            self._note(bound=True)
+            binding = self._binding()
+            self._set("bindings", [*bindings, binding])
+            self._note(binding=binding)
 
     def login(self, tell: Callable[[str], None]) -> bool:
         """Show the QR code and wait until it is scanned; the running channel then takes the new account."""
@@ -129,8 +126,8 @@ class WeChat:
     def take_out(self) -> list[str]:
         """Undo what the record says, in lines for people. Raises ChannelError."""
         done = []
-        if self._record.get("bound"):
-            kept = [one for one in self._config("bindings") or [] if one != BINDING]
+        if binding := self._record.get("binding"):
+            kept = [one for one in self._config("bindings") or [] if one != binding]
             self._set("bindings", kept) if kept else self._run("config", "unset", "bindings")
             done.append("the binding of WeChat's sessions is removed")
         if self._record.get("logged_in"):
@@ -147,6 +144,13 @@ class WeChat:
         self._record_path.unlink(missing_ok=True)
         self._record = {}
         return done
+
+    def _binding(self) -> dict[str, Any]:
+        """WeChat goes to the default agent, each sender in a session of his own."""
+        documents = self._openclaw.documents
+        agent = default_agent(documents[0].value) if documents else "main"
+        session = {"dmScope": "per-account-channel-peer"}
+        return {"agentId": agent, "match": {"channel": PLUGIN}, "session": session}
 
     def _installed(self) -> bool:
         projects = self._openclaw.home / "npm" / "projects"
@@ -189,7 +193,7 @@ class WeChat:
             raise ChannelError(f"`openclaw {' '.join(arguments[:3])}` failed: {done.said()}")
         return "" if done.code else done.out
 
-    def _note(self, **facts: bool) -> None:
+    def _note(self, **facts: Any) -> None:
         self._record |= facts
         private_dir(self._record_path.parent)
         write_atomic(self._record_path, json.dumps(self._record).encode(), mode=0o600)

@@ -62,5 +62,7 @@ def open_editor(path: Path) -> None:
 
 
 def _default_editor() -> str:
+    if not sys.stdin.isatty():  # these need a terminal, and without one they wait for ever
+        fail("there is no terminal for an editor: set EDITOR, or give the text on the command line (--help)", code=2)
     found = next((name for name in ("nano", "vi", "notepad") if shutil.which(name)), "")
     return found or fail("no editor found; set EDITOR")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from metaclaw.cli.output import JsonFlag, counted, fail, note, passage, say, show
+from metaclaw.cli.output import JsonFlag, cell, counted, fail, note, passage, say, show
 from metaclaw.cli.skill_stages import approve, proposals, reject, restore, retire, stats
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def list_(json: bool = JsonFlag) -> None:
     with open_library() as library:
         found = [_summary(skill) for skill in library.skills()]
         for problem in library.problems:
-            note(f"{problem.path}: {problem.what}{'; skipped' if problem.skipped else ''}")
+            note(f"{cell(str(problem.path))}: {problem.what}{'; skipped' if problem.skipped else ''}")
     show(found, as_json=json, empty="No skills.", one_line=True)
 
 

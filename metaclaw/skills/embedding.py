@@ -108,7 +108,7 @@ class Embedder:
         )
 
     def _relevance(self, index: DenseIndex, query: str) -> dict[str, float]:
-        text = query if len(query) <= _MAX_CHARS else query[:_MAX_CHARS]
+        text = query[:_MAX_CHARS].encode("utf-8", "replace").decode()  # half of a surrogate pair has no bytes
         return index.relevance(_model().query([text]))
 
     def _read_cache(self) -> dict[str, Any]:

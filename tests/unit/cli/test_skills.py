@@ -76,6 +76,13 @@ def test_an_edit_goes_through_the_persons_editor(
     assert json.loads(added("skills", "show", "dated-exports", "--json").out)["body"].endswith("- And the owner.")
 
 
+def test_without_a_terminal_and_an_editor_nothing_waits(added: Metaclaw, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("EDITOR", raising=False)
+    monkeypatch.delenv("VISUAL", raising=False)
+    ran = added("skills", "edit", "dated-exports")
+    assert ran.code == 2 and "EDITOR" in ran.err and ran.err.count("\n") == 1
+
+
 def test_skills_are_switched_off_and_on(added: Metaclaw) -> None:
     added("skills", "disable", "dated-exports")
     assert names(added)["dated-exports"]["enabled"] is False

@@ -85,3 +85,13 @@ async def test_a_late_vector_does_not_hold_a_turn_up(tmp_path: Path, monkeypatch
 
 def _no_module(name: str) -> None:
     raise ImportError(name)
+
+
+@needs_model
+async def test_half_of_a_surrogate_pair_costs_no_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("metaclaw.skills.retrieval._PATIENCE", 30.0)
+    retriever = Retriever("hybrid")
+    await retriever.prepare(SKILLS)
+    assert (await names(retriever, "my flaky pytest test \ud800"))[:1] == ["flaky-tests"]
+    assert retriever.failed == 0
+    retriever.close()
