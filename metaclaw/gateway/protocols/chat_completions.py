@@ -64,11 +64,15 @@ class ChatCompletions(Dialect):
         for event in events(data):
             if event.get("error"):
                 answer.error = error_text(event)
-            answer.usage = _usage(event) or answer.usage
-            choice = next((c for c in event.get("choices") or [] if isinstance(c, dict) and not c.get("index")), None)
-            if choice:
+            if "usage" in event:
+                answer.usage = _usage(event) or answer.usage
+            choices = event.get("choices")
+            for choice in choices if isinstance(choices, list) else ():
+                if not isinstance(choice, dict) or choice.get("index"):
+                    continue
                 message.take(choice.get("delta") or {})
                 answer.finish_reason = choice.get("finish_reason") or answer.finish_reason
+                break
         answer.complete = answer.complete or bool(answer.finish_reason)
         return message.into(answer)
 
@@ -106,7 +110,11 @@ class _Message:
 
     def take(self, delta: dict[str, Any]) -> None:
         """Add one delta."""
-        self.content += [t for t in part_texts(delta.get("content")) if t]
+        content = delta.get("content")
+        if isinstance(content, str):
+            self.content.append(content)
+        elif content:
+            self.content += part_texts(content)
         thought = delta.get("reasoning_content") or delta.get("reasoning")
         if isinstance(thought, str):
             self.reasoning.append(thought)

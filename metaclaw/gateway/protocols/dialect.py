@@ -215,9 +215,13 @@ def append_to_content(raw: bytes, block: str, part: dict[str, str]) -> bytes:
 
 def events(data: bytes) -> Iterator[dict[str, Any]]:
     """The JSON payloads of a server-sent event stream; what isn't JSON is passed over."""
-    for block in _EVENT_END.split(data):
-        lines = [line[5:].lstrip(b" ") for line in block.splitlines() if line.startswith(b"data:")]
-        payload = b"\n".join(lines)
+    # The usual stream has one line for an event, and hundreds of events: those are cut without the general rules.
+    for block in data.split(b"\n\n") if b"\r" not in data else _EVENT_END.split(data):
+        if block.startswith(b"data:") and b"\n" not in block:
+            payload = block[5:].strip()
+        else:
+            lines = [line[5:].lstrip(b" ") for line in block.splitlines() if line.startswith(b"data:")]
+            payload = b"\n".join(lines)
         if not payload or payload == b"[DONE]":
             continue
         try:
