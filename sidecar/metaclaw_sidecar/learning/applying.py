@@ -56,7 +56,7 @@ def _apply_one(tx: Transaction, job: Job, fact: Fact, applied: Applied) -> None:
     if fact.change == "retracts":
         known = current(tx, fact.known) if fact.known is not None else None
         if known is not None and not known.pinned:
-            retract(tx, known, source, fact.turn.at)
+            retract(tx, known, fact.turn.at)
             applied.retracted += 1
         return
     if fact.change == "restates" and fact.known is not None:

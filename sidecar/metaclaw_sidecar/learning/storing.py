@@ -53,10 +53,9 @@ def reinforce(tx: Transaction, memory: Memory, turns: Iterable[str], *, by: floa
     )  # fmt: skip
 
 
-def retract(tx: Transaction, memory: Memory, turns: Iterable[str], at: float) -> Memory:
+def retract(tx: Transaction, memory: Memory, at: float) -> Memory:
     """Somebody took it back: nothing stands in its place, and the history shows what it was."""
-    memories.add_sources(tx, memory.memory_id, turns)
-    return memories.change(tx, memory, "retracted", status="archived", superseded_at=max(at, memory.valid_from))
+    return memories.change(tx, memory, "retracted", status="superseded", superseded_at=max(at, memory.valid_from))
 
 
 def current(tx: Transaction, memory: Memory) -> Memory | None:

@@ -80,10 +80,16 @@ async def test_no_longer_replaces_and_a_mistake_is_taken_back(tmp_path: Path) ->
         await talk.say("I have a dog", "I love steak")
         await talk.say("I no longer eat meat", "I never had a dog, that was my brother", on="2026-04-01T08:00:00Z")
         assert list(await talk.held()) == ["The user no longer eats meat."]
-        assert list(await talk.held("archived")) == ["The user has a dog."]
-        taken = (await talk.held("archived"))["The user has a dog."]
+        old = await talk.held("superseded")
+        assert set(old) == {"The user has a dog.", "The user loves steak."}
+        taken = old["The user has a dog."]
+        assert taken["superseded_by"] == ""
+        assert taken["superseded_at"][:10] == "2026-04-01"
         history = await talk.service.curation.history(talk.scope, taken["memory_id"])
         assert [one["reason"] for one in history["versions"]] == ["created", "retracted"]
+        block = await talk.service.recall.retrieve(talk.scope, "do I have a dog", min_score=0.05)
+        assert "I have a dog\n" not in [unit["content"] for unit in block.units]
+        assert {one["reason"] for one in block.left_out} >= {"outdated"}  # what was said then is not said unasked
 
 
 async def test_contradictions_follow_each_other_and_only_the_last_is_recalled(tmp_path: Path) -> None:
