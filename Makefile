@@ -24,6 +24,10 @@ test-clients: $(VENV)/.dev ## other clients against the gateway: JavaScript SDKs
 	@$(PY) -m tests.tools clients
 	@$(PY) -m pytest -m clients -rA $(ARGS)
 
+test-claws: $(VENV)/.dev ## agents wired by their adapters: nanobot, Hermes, QwenPaw, CoPaw (large)
+	@$(PY) -m tests.tools claws
+	@$(PY) -m pytest -m claws -rA $(ARGS)
+
 tools: .tools/.done ## Node 24 and OpenClaw, into .tools
 
 lint: $(VENV)/.dev ## ruff and mypy; TypeScript's compiler and eslint for the plugin

@@ -1,5 +1,7 @@
 """Fetch the programs that tests talk to into `.tools`: Node 24 and OpenClaw; with `clients`, further LLM clients too.
 
+`claws` fetches the agents that are Python programs, each into an environment of its own, as `tests/locks` pins them.
+
 `node` fetches Node and the compiler of the OpenClaw plugin; what stands after it is run by that Node in its folder.
 `path` prints where that Node is.
 
@@ -20,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PLUGIN = ROOT / "extensions" / "metaclaw-openclaw"
 OPENCLAW = "openclaw@2026.9.6"
 CLIENTS = ("openai@7.15.0", "@anthropic-ai/sdk@1.14.0", "llmprobe@0.6.12")
+CLAWS = ("nanobot", "hermes", "qwenpaw", "copaw")
 LARGE_CLIENTS = ("@anthropic-ai/claude-code@2.1.197", "@openai/codex@0.171.0")
 
 
@@ -36,6 +39,11 @@ def node_bin() -> Path:
 def openclaw() -> Path:
     """OpenClaw's command."""
     return folder() / "oc" / "node_modules" / ".bin" / "openclaw"
+
+
+def claw_bin(name: str) -> Path:
+    """The folder of the programs of an agent that is written in Python."""
+    return folder() / "claws" / name / ("Scripts" if os.name == "nt" else "bin")
 
 
 def path_with_node() -> str:
@@ -63,6 +71,18 @@ def npm_install(name: str, *packages: str, scripts: bool = False) -> None:
     target.mkdir(parents=True, exist_ok=True)
     run(*npm(), "install", "--prefix", str(target), *([] if scripts else ["--ignore-scripts"]), *packages)
     done.write_text("\n".join(packages), encoding="utf-8")
+
+
+def pip_install(name: str) -> None:
+    """Install an agent into an environment of its own; done when it is as its lock says."""
+    target, lock = folder() / "claws" / name, ROOT / "tests" / "locks" / f"{name}.txt"
+    done, digest = target / ".done", hashlib.sha256(lock.read_bytes()).hexdigest()
+    if done.exists() and done.read_text(encoding="utf-8") == digest:
+        return
+    run(sys.executable, "-m", "venv", str(target))
+    pip = (str(claw_bin(name) / "python"), "-m", "pip", "--disable-pip-version-check", "-qq")
+    run(*pip, "install", "--no-deps", "-r", str(lock))
+    done.write_text(digest, encoding="utf-8")
 
 
 def npm() -> list[str]:
@@ -100,6 +120,9 @@ def main() -> None:
         return
     if not openclaw().exists():
         npm_install("oc", OPENCLAW)
+    if "claws" in sys.argv[1:]:
+        for name in CLAWS:
+            pip_install(name)
     if "clients" in sys.argv[1:]:
         npm_install("js", *CLIENTS)
         npm_install("clients", *LARGE_CLIENTS, scripts=True)

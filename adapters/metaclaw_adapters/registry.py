@@ -9,7 +9,10 @@ from typing import Final
 from .base import Adapter
 
 GROUP: Final = "metaclaw.adapters"
-_BUILT_IN: Final = {"openclaw": "metaclaw_adapters.openclaw:OpenClaw"}
+_BUILT_IN: Final = {
+    "nanobot": "metaclaw_adapters.nanobot:Nanobot",
+    "openclaw": "metaclaw_adapters.openclaw:OpenClaw",
+}
 
 
 def adapters() -> dict[str, Adapter]:

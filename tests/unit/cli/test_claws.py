@@ -38,7 +38,8 @@ def test_connecting_twice_and_giving_back(metaclaw: Metaclaw, openclaw: Path) ->
     assert (ran.code, ran.out) == (0, "openclaw: now talks through MetaClaw\n"), ran.err
     assert "metaclaw/gpt-5.4" in openclaw.read_text(encoding="utf-8")
     assert metaclaw("claws", "wire", "openclaw", "--yes").out == "openclaw: talks through MetaClaw\n"
-    assert json.loads(metaclaw("claws", "list", "--json").out)[0]["state"] == "wired"
+    listed = {row["claw"]: row["state"] for row in json.loads(metaclaw("claws", "list", "--json").out)}
+    assert listed["openclaw"] == "wired"
     ran = metaclaw("claws", "unwire", "openclaw", "--yes")
     assert (ran.code, ran.out) == (0, "openclaw: is as it was before\n"), ran.err
     assert openclaw.read_text(encoding="utf-8") == MINE

@@ -85,7 +85,7 @@ def test_without_a_terminal_and_without_options_it_says_what_to_do(metaclaw: Met
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--claw", "lobster"), "known: openclaw, none"),
+        (("--claw", "lobster"), "no such agent; known: "),
         (("--provider", "kimmi"), "known: kimi"),
         (("--auth", "telepathy"), "--auth"),
     ],
