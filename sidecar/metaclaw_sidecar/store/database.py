@@ -23,6 +23,7 @@ T = TypeVar("T")
 _GROUP = 256
 _CHECKPOINT_EVERY = 100  # commits; the log then holds some MiB
 _CHECKPOINT_TRIES = 40
+_LAST_READS = 10.0  # seconds that closing waits for those who still read
 _log = logging.getLogger(__name__)
 
 
@@ -72,6 +73,8 @@ class Database:
         self._local = threading.local()
         self._readers: list[sqlite3.Connection] = []
         self._guard = threading.Lock()
+        self._at_rest = threading.Condition(self._guard)  # nobody reads
+        self._reading = 0
         self._closed = False
         self.on_commit: Callable[[Transaction], None] = lambda _: None
         if not path.exists():
@@ -100,17 +103,29 @@ class Database:
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """A connection that sees one consistent state; every thread has its own."""
+        """A connection that sees one consistent state, one for each thread. Raises StoreError once it is closed."""
         db = getattr(self._local, "db", None)
+        if db is not None and db.in_transaction:  # nested in the same thread: the same state
+            yield db
+            return
+        with self._guard:
+            if self._closed:
+                raise StoreError("the memory store is closed")
+            self._reading += 1
+        try:
+            yield from self._read(db)
+        finally:
+            with self._guard:
+                self._reading -= 1
+                self._at_rest.notify_all()
+
+    def _read(self, db: sqlite3.Connection | None) -> Iterator[sqlite3.Connection]:
         if db is None:
             db = self._connect()
             db.execute("PRAGMA query_only = ON")
             with self._guard:
                 self._readers.append(db)
             self._local.db = db
-        if db.in_transaction:  # nested in the same thread: the same state
-            yield db
-            return
         db.execute("BEGIN")
         try:
             yield db
@@ -126,6 +141,10 @@ class Database:
             self._queue.put(None)
         self._thread.join()
         self._keeper.shutdown(wait=True)
+        with self._guard:  # a connection that is closed while a thread still reads would take the process down
+            self._at_rest.wait_for(lambda: not self._reading, _LAST_READS)
+            if self._reading:
+                return
         for db in (*self._readers, self._writing):
             with contextlib.suppress(sqlite3.Error):
                 db.close()
