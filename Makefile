@@ -7,7 +7,7 @@ PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check -qq
 ARGS ?=
 
-.PHONY: help start test tools lint lock bench plugin test-clients clean
+.PHONY: help start test tools lint lock bench plugin test-clients test-wechat clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -27,6 +27,9 @@ test-clients: $(VENV)/.dev ## other clients against the gateway: JavaScript SDKs
 test-claws: $(VENV)/.dev ## agents wired by their adapters: nanobot, Hermes, QwenPaw, CoPaw (large)
 	@$(PY) -m tests.tools claws
 	@$(PY) -m pytest -m claws -rA $(ARGS)
+
+test-wechat: $(VENV)/.dev .tools/.done ## WeChat through the official plugin in the real OpenClaw (minutes)
+	@METACLAW_TEST_WECHAT=1 $(PY) -m pytest -rA tests/e2e/test_wechat.py $(ARGS)
 
 tools: .tools/.done ## Node 24 and OpenClaw, into .tools
 
