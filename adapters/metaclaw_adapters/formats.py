@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from . import json5_text
+from . import dotenv_text, json5_text, yaml_text
 from .values import Json, Keys
 
 
@@ -19,4 +19,8 @@ class Format:
     has_comments: Callable[[bytes], bool]
 
 
-FORMATS: Final[dict[str, Format]] = {"json5": Format(json5_text.read, json5_text.edit, json5_text.has_comments)}
+FORMATS: Final[dict[str, Format]] = {
+    "dotenv": Format(dotenv_text.read, dotenv_text.edit, dotenv_text.has_comments),
+    "json5": Format(json5_text.read, json5_text.edit, json5_text.has_comments),
+    "yaml": Format(yaml_text.read, yaml_text.edit, yaml_text.has_comments),
+}
