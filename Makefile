@@ -24,7 +24,7 @@ test-clients: $(VENV)/.dev ## other clients against the gateway: JavaScript SDKs
 	@$(PY) -m tests.tools clients
 	@$(PY) -m pytest -m clients -rA $(ARGS)
 
-test-claws: $(VENV)/.dev ## agents wired by their adapters: nanobot, Hermes, QwenPaw, CoPaw (large)
+test-claws: $(VENV)/.dev ## agents wired by their adapters: Hermes, nanobot, QwenPaw, CoPaw (large)
 	@$(PY) -m tests.tools claws
 	@$(PY) -m pytest -m claws -rA $(ARGS)
 

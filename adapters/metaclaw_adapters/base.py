@@ -97,12 +97,16 @@ class Put:
 
 @dataclass(frozen=True)
 class Add:
-    """Put one item into a list, and take only that out again. Where there is no list yet it begins as `seed`."""
+    """Put one item into a list, and take only that out again. Where there is no list yet it begins as `seed`.
+
+    `prefix`: any string that begins so is ours. `mark`: any object that has the same as ours under this key is ours.
+    """
 
     keys: Keys
     item: Json
     seed: tuple[Json, ...] = ()
     prefix: str = ""
+    mark: str = ""
 
     def apply(self, tree: Json) -> Json:
         """The tree with this edit made."""
@@ -118,7 +122,7 @@ class Add:
     def named(self, tree: Json) -> bool:
         """Is an item in the list that is ours by its name?"""
         found = get(tree, self.keys)
-        return isinstance(found, list) and bool(self.prefix) and any(self.mine(item) for item in found)
+        return isinstance(found, list) and bool(self.prefix or self.mark) and any(self.mine(item) for item in found)
 
     def present(self, tree: Json) -> bool:
         """Is the item, or one of an earlier wiring, in the list?"""
@@ -128,7 +132,8 @@ class Add:
     def mine(self, item: Json) -> bool:
         """Is this item of the list one that we put there?"""
         ours = self.prefix and isinstance(item, str) and item.startswith(self.prefix)
-        return bool(ours or same(item, self.item))
+        marked = self.mark and isinstance(item, dict) and same(get(item, (self.mark,)), get(self.item, (self.mark,)))
+        return bool(ours or marked or same(item, self.item))
 
 
 Edit = Put | Add

@@ -111,8 +111,8 @@ def _take_out(tree: Json, edit: Add, was: Json) -> tuple[Json, str]:
     if not isinstance(found, list) or not edit.present(tree):
         return found, ""
     rest = [item for item in found if not edit.mine(item)]
-    if rest or same(rest, was):
-        return rest, ""
+    if rest or same(rest, was) or edit.mark:
+        return ABSENT if was is ABSENT and not rest else rest, ""
     if was is ABSENT:
         return ABSENT, ""
     # An empty list would allow everything: the limit the user set must not fall with our item.

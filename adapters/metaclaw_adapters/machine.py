@@ -51,6 +51,19 @@ def listens(port: int) -> bool:
         return False
 
 
+def alive(pid: int) -> bool:
+    """Is there a process of this number?"""
+    if os.name == "nt":
+        return pid > 0  # asking there would end it
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return pid > 0
+
+
 def read_document(path: Path, kind: str, within: Path | None = None) -> tuple[Document, str]:
     """A configuration file as it is, and why it must not be written by us (empty if it may)."""
     data = None

@@ -110,7 +110,8 @@ def _saved_from(raw: Json) -> Saved | None:
 
 def _edit_to(edit: Edit) -> Json:
     if isinstance(edit, Add):
-        return {"add": edit.item, "keys": list(edit.keys), "seed": list(edit.seed), "prefix": edit.prefix}
+        place = {"keys": list(edit.keys), "seed": list(edit.seed), "prefix": edit.prefix, "mark": edit.mark}
+        return {"add": edit.item, **place}
     fields = [list(keys) for keys in edit.fields]
     return {
         "put": _value_to(edit.value),
@@ -124,7 +125,7 @@ def _edit_to(edit: Edit) -> Json:
 def _edit_from(raw: Json) -> Edit:
     keys = tuple(raw["keys"])
     if "add" in raw:
-        return Add(keys, raw["add"], tuple(raw["seed"]), raw["prefix"])
+        return Add(keys, raw["add"], tuple(raw["seed"]), raw["prefix"], raw.get("mark", ""))
     fields = tuple(tuple(entry) for entry in raw["fields"])
     return Put(keys, _value_from(raw["put"]), raw["owned"], raw["prefix"], fields)
 

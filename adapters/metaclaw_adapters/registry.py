@@ -10,6 +10,7 @@ from .base import Adapter
 
 GROUP: Final = "metaclaw.adapters"
 _BUILT_IN: Final = {
+    "hermes": "metaclaw_adapters.hermes:Hermes",
     "nanobot": "metaclaw_adapters.nanobot:Nanobot",
     "openclaw": "metaclaw_adapters.openclaw:OpenClaw",
 }

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from .errors import NotEditable, Unreadable
-from .values import ABSENT, Json, Keys, dotted, same, with_value
+from .values import ABSENT, Json, Keys, dotted, get, same, with_value
 from .yaml_writing import as_block, as_flow
 
 _MOST_VALUES: Final = 200_000  # aliases can make a small file an endless one
@@ -132,6 +132,8 @@ def _set(text: str, keys: Keys, value: Json) -> str:
         member = matching[0]
         if depth == len(keys) - 1 and value is ABSENT:
             return mark + _remove(text, node, members, member)
+        if depth == len(keys) - 1 and (spliced := _spliced(text, keys, member.value, value)):
+            return mark + spliced
         if depth == len(keys) - 1 or not _is_mapping(member.value):
             nested = _nested(keys[depth + 1 :], value)
             return mark + (text if value is ABSENT else _replace(text, node, member, nested))
@@ -208,6 +210,23 @@ def _insert(text: str, node: Any, members: list[_Member], key: str, value: Json)
     if line_end < 0:
         return text + newline + block.rstrip("\r\n")
     return text[: line_end + 1] + block + text[line_end + 1 :]
+
+
+def _spliced(text: str, keys: Keys, node: Any, value: Json) -> str:
+    """A list in lines with one item more at its end, or one less; empty if that isn't what changes."""
+    items = get(read(text.encode("utf-8")), keys)
+    if not isinstance(items, list) or not isinstance(value, list) or node.flow_style or not items or not value:
+        return ""
+    line_end = text.find("\n", max(_end(node) - 1, 0))
+    if same(value[:-1], items):
+        head = text[: line_end + 1] if line_end >= 0 else text + _newline(text)
+        return head + as_block([value[-1]], " " * node.start_mark.column, _newline(text)) + text[len(head) :]
+    gone = [at for at in range(len(items)) if same([*items[:at], *items[at + 1 :]], value)]
+    if not gone:
+        return ""
+    start = text.rfind("\n", 0, node.value[gone[0]].start_mark.index) + 1
+    end = text.find("\n", max(_end(node.value[gone[0]]) - 1, 0))
+    return text[:start] + (text[end + 1 :] if end >= 0 else "")
 
 
 def _remove(text: str, node: Any, members: list[_Member], member: _Member) -> str:

@@ -69,10 +69,10 @@ class Claw:
         }
 
 
-def metaclaw_for(claw: Claw, provider: ScriptedUpstream, home: Path) -> MetaClaw:
+def metaclaw_for(claw: Claw, provider: ScriptedUpstream, home: Path, protocol: str = "chat") -> MetaClaw:
     """MetaClaw in the environment of the agent's user, in front of the scripted provider; its gateway runs."""
     metaclaw = MetaClaw(home, unused_port(), claw.env)
-    plain = PLAIN.format(protocol="chat", base_url=provider.base_url, port=metaclaw.port)
+    plain = PLAIN.format(protocol=protocol, base_url=provider.base_url, port=metaclaw.port)
     metaclaw.configure(plain.replace('model_id: ""', "model_id: scripted-model"))
     metaclaw.start_gateway()
     return metaclaw

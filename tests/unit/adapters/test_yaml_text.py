@@ -157,3 +157,27 @@ def test_what_is_shared_is_not_changed_behind_its_owners_back() -> None:
 )
 def test_comments_are_told_from_text(text: str, expected: bool) -> None:
     assert has_comments(text.encode()) is expected
+
+
+LIST = """\
+servers:
+  # the first
+  - name: one   # fast
+    ports: [1, 2]
+  - name: two
+after: 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("build", "old", "new"),
+    [
+        (lambda items: [*items, {"name": "three", "on": True}], "two\n", 'two\n  - name: three\n    "on": true\n'),
+        (lambda items: items[:1], "  - name: two\n", ""),
+        (lambda items: items[1:], "  - name: one   # fast\n    ports: [1, 2]\n", ""),
+        (lambda items: [], "\n  # the first\n  - name: one   # fast\n    ports: [1, 2]\n  - name: two", " []"),
+    ],
+)
+def test_an_item_comes_and_goes_without_the_others(build: Any, old: str, new: str) -> None:
+    items = read(LIST.encode())["servers"]
+    assert edit(LIST.encode(), [(("servers",), build(items))]).decode() == LIST.replace(old, new)
